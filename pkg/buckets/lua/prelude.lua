@@ -1,0 +1,89 @@
+-- Decides calls on buckets, atomically. This file, flow.lua, one file for each
+-- algorithm and driver.lua are joined to ONE script by scripts.go, so that a call
+-- may mix algorithms.
+--
+-- KEYS     the distinct buckets of all calls
+-- ARGV[1]  the calls, packed: see scripts.go
+-- ARGV[2]  the time in µs; only tests pass it, else it is the server's TIME
+-- Output   the answers, packed: see scripts.go
+--
+-- Numbers are doubles, exact below 2^53; nothing here leaves that range.
+
+local MAX_MICROS = 4503599627370496 -- 2^52: durations saturate here
+local EXACT = 9007199254740992 -- 2^53
+local LAYOUT, NEWEST_LAYOUT = 1, 15
+
+local floor, fmod, max, min = math.floor, math.fmod, math.max, math.min
+local pack, unpack_at = struct.pack, struct.unpack
+
+-- (a*b + add) divided by d, with the remainder; quotients from 2^52 on are
+-- saturated, with remainder 0. fmod is exact where % and / are rounded. Go twin:
+-- mulDiv in state.go.
+local function muldiv(a, b, d, add)
+  local n = a * b + add
+  if n < EXACT then
+    local r = fmod(n, d)
+    local q = (n - r) / d
+    if q >= MAX_MICROS then return MAX_MICROS, 0 end
+    return q, r
+  end
+  -- Surely saturated, whatever the rounding of the estimate.
+  if n / d >= MAX_MICROS * 1.000000001 then return MAX_MICROS, 0 end
+  -- Schoolbook: the digits of b, most significant first, in the largest base
+  -- that keeps every step below 2^53.
+  local rest = fmod(a, d)
+  local q = (a - rest) / d * b
+  local base = 2
+  while d * base * 4 <= EXACT do base = base * 2 end
+  local place = 1
+  while place * base <= b do place = place * base end
+  local digits, r = 0, 0
+  while place >= 1 do
+    local digit = floor(b / place)
+    b = b - digit * place
+    local step = r * base + rest * digit
+    r = fmod(step, d)
+    digits = digits * base + (step - r) / d
+    place = place / base
+  end
+  r = r + add
+  local left = fmod(r, d)
+  q = q + digits + (r - left) / d
+  if q >= MAX_MICROS then return MAX_MICROS, 0 end
+  return q, left
+end
+
+local function muldiv_up(a, b, d, add)
+  local q, r = muldiv(a, b, d, add)
+  if r ~= 0 then return q + 1 end
+  return q
+end
+
+-- The rule for clocks that run back: how a stored time is to be read, the
+-- bucket's now, and whether the time was a fault. Go twin: settle in state.go.
+local function settle(stored, now, reach)
+  if stored - now > reach then return now, now, true end
+  return stored, max(now, stored), false
+end
+
+-- Adds hits to used, but not past the cap; what is past it already stays.
+local function fill(used, hits, cap)
+  return max(used, min(used + hits, cap))
+end
+
+local function drain(used, hits)
+  return used - min(used, hits)
+end
+
+-- An algorithm is a table of functions over a state s, a limit l, hits and µs:
+--   fields    the stored numbers, in order
+--   advance   a new state, aged to now; mended if a time in it was a fault
+--   used      hits in the way
+--   charge, refund, give_back    change s in place
+--   fresh_in  µs until s equals a fresh state
+--   reset     what an allowed caller is told (default fresh_in)
+--   full_in   what a cost above the capacity is told (default fresh_in)
+--   room_in   µs until hits fit that do not fit now
+-- A limit has amount, capacity, cap, window, align, step (µs) and step_hits.
+-- They are built when a call first needs them.
+local algorithms = {}

@@ -1,0 +1,184 @@
+package buckets
+
+import (
+	"embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+// Script is the one script of all algorithms: prelude, shared arithmetic, a
+// constructor for each row of the table, driver. It needs Redis 5 or later.
+func Script() string {
+	var b strings.Builder
+	b.WriteString(luaFile("prelude"))
+	b.WriteString("\nlocal function flow()\n" + luaFile("flow") + "end\n")
+	for i := range algorithms {
+		fmt.Fprintf(&b, "\nalgorithms[%d] = function()\n%send\n", i+1, luaFile(algorithms[i].name))
+	}
+	b.WriteString("\n" + luaFile("driver"))
+	return b.String()
+}
+
+// luaFile returns "" for a file that is not there; a test holds the files to
+// the table.
+func luaFile(stem string) string {
+	text, _ := luaFiles.ReadFile("lua/" + stem + ".lua")
+	return string(text)
+}
+
+// ScriptCalls packs calls for the script. The packed form, big endian:
+//
+//	calls u16, then for each call: items u16, then for each item:
+//	  key u16        position in KEYS, from 1
+//	  flags u8       op + 4·role + 16·charged
+//	  hits u64
+//	  limit          algorithm u8, align u8, amount u32, capacity u32, most used
+//	                 u64, window u64, step µs u64, hits a step u64
+//	  at u64         GiveBack only
+//	  bounds 4·u64   calendar windows only
+//
+// and the script's answer:
+//
+//	time u64, foreign values overwritten u32, then for each call:
+//	  outcome u8     0 allowed, 1 denied, 2 a newer layout is in the way
+//	  for each item: flags u8 (1 allowed, 2 charged), remaining u32, reset u64,
+//	  time of the bucket u64
+//
+// The zero value is ready. It is not safe for concurrent use.
+type ScriptCalls struct {
+	// Keys are the distinct keys of the calls added, in order of appearance.
+	// They point into the calls.
+	Keys   [][]byte
+	packed []byte
+	calls  int
+}
+
+// MaxScriptKeys is how many keys one run of the script takes.
+const MaxScriptKeys = 4096
+
+// Reset drops all calls.
+func (p *ScriptCalls) Reset() {
+	clear(p.Keys)
+	p.Keys, p.packed, p.calls = p.Keys[:0], p.packed[:0], 0
+}
+
+// Len is the number of calls added.
+func (p *ScriptCalls) Len() int { return p.calls }
+
+// Add appends a call; slots says for each item which of Keys its key is, as
+// found by the caller, which has also appended new ones there.
+func (p *ScriptCalls) Add(items []Item, slots []int) {
+	if p.calls == 0 {
+		p.packed = append(p.packed[:0], 0, 0)
+	}
+	p.calls++
+	p.packed = binary.BigEndian.AppendUint16(p.packed, uint16(len(items)))
+	for i := range items {
+		p.packed = appendItem(p.packed, &items[i], slots[i]+1)
+	}
+}
+
+// Packed is the script's first argument. It is valid until the next Reset.
+func (p *ScriptCalls) Packed() []byte {
+	binary.BigEndian.PutUint16(p.packed, uint16(p.calls))
+	return p.packed
+}
+
+func appendItem(dst []byte, item *Item, position int) []byte {
+	flags := byte(item.Op) | byte(item.Role)<<2
+	if item.Charged {
+		flags |= 1 << 4
+	}
+	dst = binary.BigEndian.AppendUint16(dst, uint16(position))
+	dst = append(dst, flags)
+	dst = binary.BigEndian.AppendUint64(dst, item.Hits)
+	dst = item.Limit.appendPacked(dst)
+	if item.Op == GiveBack {
+		dst = binary.BigEndian.AppendUint64(dst, uint64(item.AtMicros))
+	}
+	if item.Limit.Align == AlignCalendar {
+		for _, edge := range item.Bounds {
+			dst = binary.BigEndian.AppendUint64(dst, uint64(edge))
+		}
+	}
+	return dst
+}
+
+func (l *Limit) appendPacked(dst []byte) []byte {
+	step := l.RefillMicros
+	if l.Algorithm == GCRA {
+		step = l.emissionMicros
+	}
+	dst = append(dst, byte(l.Algorithm), byte(l.Align))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(l.Amount))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(l.capacity))
+	dst = binary.BigEndian.AppendUint64(dst, l.maxUsed())
+	dst = binary.BigEndian.AppendUint64(dst, uint64(l.WindowMicros))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(step))
+	return binary.BigEndian.AppendUint64(dst, l.stepHits)
+}
+
+// ScriptAnswer reads the script's answer.
+type ScriptAnswer struct {
+	AtMicros int64  // the store's time
+	Foreign  uint32 // values that were not ours and were overwritten
+	rest     string
+}
+
+var errShortAnswer = errors.New("the script's answer is cut short")
+
+const (
+	answerHead = 12
+	answerItem = 21
+)
+
+// ReadScriptAnswer begins to read an answer.
+func ReadScriptAnswer(reply string) (ScriptAnswer, error) {
+	if len(reply) < answerHead {
+		return ScriptAnswer{}, errShortAnswer
+	}
+	return ScriptAnswer{
+		AtMicros: int64(readUint64(reply)),
+		Foreign:  readUint32(reply[8:]),
+		rest:     reply[answerHead:],
+	}, nil
+}
+
+// Next reads the answer to the next call in the order in which they were added.
+// A call that met a newer layout gets Err.
+func (a *ScriptAnswer) Next(call *Call) error {
+	size := 1 + answerItem*len(call.Items)
+	if len(a.rest) < size {
+		return errShortAnswer
+	}
+	call.AtMicros, call.Denied, call.Err = a.AtMicros, a.rest[0] == 1, nil
+	if a.rest[0] > 1 {
+		call.Err = &StoreError{Kind: KindLayout, Err: ErrNewer}
+	}
+	answer := a.rest[1:size]
+	for i := range call.Items {
+		item := answer[i*answerItem:]
+		call.Items[i].Verdict = Verdict{
+			Allowed:     item[0]&1 != 0,
+			Charged:     item[0]&2 != 0,
+			Remaining:   uint64(readUint32(item[1:])),
+			ResetMicros: int64(readUint64(item[5:])),
+			AtMicros:    int64(readUint64(item[13:])),
+		}
+	}
+	a.rest = a.rest[size:]
+	return nil
+}
+
+func readUint32(s string) uint32 {
+	return uint32(s[0])<<24 | uint32(s[1])<<16 | uint32(s[2])<<8 | uint32(s[3])
+}
+
+func readUint64(s string) uint64 {
+	return uint64(readUint32(s))<<32 | uint64(readUint32(s[4:]))
+}
