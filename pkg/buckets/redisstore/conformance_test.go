@@ -1,0 +1,41 @@
+package redisstore
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/envoy-rls/envoy-rls/pkg/buckets"
+	"github.com/envoy-rls/envoy-rls/pkg/buckets/storetest"
+	"github.com/envoy-rls/envoy-rls/pkg/buckets/storetest/redistest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t testing.TB, opt Options) *Store {
+	t.Helper()
+	s, err := New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	server := redistest.Start(t)
+	factory := func(t testing.TB) storetest.Backend {
+		var nowMicros atomic.Int64
+		reader := server.Client()
+		return storetest.Backend{
+			Store:  open(t, Options{Addr: server.Addr, Now: nowMicros.Load}),
+			SetNow: nowMicros.Store,
+			Read: func(t testing.TB, _ buckets.Algorithm, key []byte) []byte {
+				return reader.Get(t, string(key))
+			},
+		}
+	}
+	storetest.Run(t, factory)
+	storetest.RunTraces(t, "../testdata/traces", factory)
+}
