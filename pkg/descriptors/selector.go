@@ -1,0 +1,91 @@
+package descriptors
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// selectorKind says how a node picks values.
+type selectorKind uint8
+
+const (
+	selectAny  selectorKind = iota // key alone
+	selectText                     // value, values: exact texts and patterns
+	selectCIDR
+	selectRegex
+)
+
+// selector is what a node says about the entry's value.
+type selector struct {
+	kind     selectorKind
+	at       mark
+	exact    []string       // sorted
+	patterns []pattern      // sorted by text
+	prefixes []netip.Prefix // sorted
+	regex    *regexp.Regexp
+
+	// text is injective over all selectors of a key: it tells nodes apart, and
+	// names the one bucket of all values under share_threshold.
+	text string
+	// shown is for people: as written.
+	shown string
+}
+
+// textSelector is that of value and values.
+func textSelector(written []setting[string]) selector {
+	s := selector{kind: selectText}
+	for _, w := range written {
+		p := parsePattern(w.value, w.at)
+		if p.literal {
+			s.exact = append(s.exact, p.prefix)
+		} else {
+			s.patterns = append(s.patterns, p)
+		}
+	}
+	slices.Sort(s.exact)
+	slices.SortFunc(s.patterns, func(a, b pattern) int { return strings.Compare(a.text, b.text) })
+	texts := make([]string, 0, len(written))
+	for _, value := range s.exact {
+		texts = append(texts, quotePattern.Replace(value))
+	}
+	for i := range s.patterns {
+		texts = append(texts, s.patterns[i].text)
+	}
+	s.text = strings.Join(texts, "|")
+	s.shown = show(written)
+	return s
+}
+
+// cidrSelector is that of cidr: prefixes are masked and sorted.
+func cidrSelector(prefixes []netip.Prefix) selector {
+	slices.SortFunc(prefixes, netip.Prefix.Compare)
+	texts := make([]setting[string], len(prefixes))
+	var text strings.Builder
+	for i, prefix := range prefixes {
+		texts[i].value = prefix.String()
+		text.WriteString(`\:` + texts[i].value)
+	}
+	return selector{kind: selectCIDR, prefixes: prefixes, text: text.String(), shown: show(texts)}
+}
+
+func regexSelector(re *regexp.Regexp) selector {
+	return selector{kind: selectRegex, regex: re, text: `\/` + re.String(), shown: re.String()}
+}
+
+// maxShown is how many values of a list are shown in the name of a rule.
+const maxShown = 4
+
+func show(written []setting[string]) string {
+	var texts []string
+	for _, w := range written {
+		texts = append(texts, w.value)
+	}
+	slices.Sort(texts)
+	if len(texts) > maxShown {
+		more := count(len(texts)-maxShown+1, "other")
+		texts = append(texts[:maxShown-1:maxShown-1], more)
+	}
+	return strings.Join(texts, "|")
+}
