@@ -1,0 +1,6 @@
+//go:build !race
+
+package rls_test
+
+// allocationsAllowed is how many allocations a decision may make.
+const allocationsAllowed = 0
