@@ -1,0 +1,41 @@
+package settings
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"strings"
+)
+
+// UsageError is a command line that cannot be understood.
+type UsageError struct {
+	Text string
+	Hint string // what to write instead; may be empty
+}
+
+func (e *UsageError) Error() string { return e.Text }
+
+// ParseFlags parses args and prints nothing. An error is [flag.ErrHelp] or a
+// [*UsageError]; of an unknown flag it names the nearest known one.
+func ParseFlags(fs *flag.FlagSet, args []string) error {
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	err := fs.Parse(args)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if !strings.HasPrefix(arg, "-") || name == "" || fs.Lookup(name) != nil {
+			continue
+		}
+		var known []string
+		fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+		e := &UsageError{Text: "unknown flag --" + name}
+		if near := nearest(name, known); near != "" && distance(name, near) <= 1+len(near)/4 {
+			e.Hint = "did you mean --" + near + "?"
+		}
+		return e
+	}
+	return &UsageError{Text: err.Error()}
+}

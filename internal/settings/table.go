@@ -1,0 +1,111 @@
+package settings
+
+import (
+	"github.com/envoy-rls/envoy-rls/pkg/buckets"
+	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
+)
+
+const (
+	maxInt32 = 1<<31 - 1
+	allAddr  = "Address to listen on; all addresses (IPv4 and IPv6) if unset."
+)
+
+func listenerRows(s *Settings) []Row {
+	return []Row{
+		{Name: "GRPC_HOST", kind: host(&s.GRPC.Host), Help: allAddr},
+		{Name: "GRPC_PORT", kind: port(&s.GRPC.Port), Default: "8081", Help: "Port of the rate limit service, gRPC health and reflection."},
+		{Name: "GRPC_UDS", kind: path(&s.GRPC.UDS), Help: "Unix socket for gRPC; takes the place of host and port."},
+		{Name: "GRPC_MAX_CONNECTION_AGE", kind: duration(&s.GRPC.MaxConnectionAge, 0), Default: "30m", RatelimitDefault: "24h", Help: "Clients are asked to connect anew after this long, so that new replicas get their share; 0 = never."},
+		{Name: "GRPC_MAX_CONNECTION_AGE_GRACE", kind: duration(&s.GRPC.MaxConnectionAgeGrace, 0), Default: "30s", Help: "How long calls on such a connection may go on."},
+		{Name: "HOST", kind: host(&s.HTTP.Host), Help: allAddr},
+		{Name: "PORT", kind: port(&s.HTTP.Port), Default: "8080", Help: "Port of HTTP: POST /json, /healthcheck, /livez, /readyz."},
+		{Name: "DEBUG_HOST", kind: host(&s.Debug.Host), Default: "127.0.0.1", Help: "Address of the debug listener. It is open to whoever reaches it."},
+		{Name: "DEBUG_PORT", kind: port(&s.Debug.Port), Default: "6070", Help: "Port of the debug listener: /rlconfig, pprof."},
+		{Name: "PROMETHEUS_ADDR", kind: hostPort(&s.Metrics.Addr), Default: ":9090", Help: "Where Prometheus metrics are served."},
+		{Name: "PROMETHEUS_PATH", kind: urlPath(&s.Metrics.Path), Default: "/metrics", Help: "Path of the metrics."},
+		{Name: "METRICS_COMPAT", kind: boolean(&s.Metrics.Compat), Default: "false", RatelimitDefault: "true", Help: "Also export metrics under envoyproxy/ratelimit's names."},
+		{Name: "GRPC_SERVER_USE_TLS", kind: boolean(&s.GRPC.useTLS), Default: "false", Later: true, Help: "Serve gRPC over TLS."},
+		later("GRPC_SERVER_TLS_CERT", "Certificate of the gRPC server."),
+		later("GRPC_SERVER_TLS_KEY", "Its key."),
+		later("GRPC_CLIENT_TLS_CACERT", "Authorities of client certificates; if set, clients must show one.", "GRPC_SERVER_TLS_CA_CERT"),
+		later("GRPC_CLIENT_TLS_SAN", "Name that a client certificate must hold."),
+	}
+}
+
+func rulesRows(s *Settings) []Row {
+	r := &s.Rules
+	return []Row{
+		{Name: "RULES", kind: list(&r.explicit), repeat: true, Help: "Rule files and folders. If unset: RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY if either of the first two is set; else ./config if it is there; else the defaults of the three."},
+		{Name: "RULES_STRICT", kind: boolean(&r.Strict), Default: "false", Help: "Any error keeps the whole set of rules from loading, not only its domain."},
+		{Name: "RUNTIME_ROOT", kind: path(&r.runtime.root), Default: "/srv/runtime_data/current", Help: "See RULES."},
+		{Name: "RUNTIME_SUBDIRECTORY", kind: path(&r.runtime.subdirectory), Help: "See RULES."},
+		{Name: "RUNTIME_APPDIRECTORY", kind: path(&r.runtime.appDirectory), Default: "config", Help: "See RULES."},
+		{Name: "FORCE_START_WITHOUT_INITIAL_CONFIG", kind: boolean(&r.StartWithout), Default: "false", Help: "Be ready before there are rules."},
+		{Name: "DEFAULT_ALGORITHM", kind: named(&r.Algorithm, buckets.ParseAlgorithm, buckets.Algorithms()), Default: "token_bucket", RatelimitDefault: "fixed_window", Help: "Algorithm of limits that name none."},
+		{Name: "ON_STORE_ERROR", kind: named(&r.OnStoreError, descriptors.ParseStorePolicy, storePolicies()), Default: "error", Help: "What limits that say nothing answer when the store fails: error leaves it to Envoy's failure_mode_deny, local counts in this process."},
+		{Name: "PROFILE", kind: oneOf(&r.Profile, Native, Ratelimit), Default: "native", Help: "ratelimit = answer as envoyproxy/ratelimit does; the default when started under that name."},
+		{Name: "CONFIG_TYPE", kind: oneOf(&r.configType, configFile, configXDS), Default: configFile, Help: "Where rules come from: files, or xDS."},
+		later("CONFIG_GRPC_XDS_NODE_ID", "Node id toward the xDS server."),
+		later("CONFIG_GRPC_XDS_NODE_METADATA", "Node metadata, k=v,k2=v2."),
+		later("CONFIG_GRPC_XDS_SERVER_URL", "host:port of the xDS server."),
+		later("CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", "Time between attempts to connect."),
+		secret(later("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "Headers to send along, k:v,k2:v2.")),
+		later("CONFIG_GRPC_XDS_SERVER_USE_TLS", "Speak TLS with the xDS server."),
+		later("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", "Client certificate for it."),
+		later("CONFIG_GRPC_XDS_CLIENT_TLS_KEY", "Its key."),
+		later("CONFIG_GRPC_XDS_SERVER_TLS_CACERT", "Authorities of its certificate."),
+		later("CONFIG_GRPC_XDS_SERVER_TLS_SAN", "Name that its certificate must hold."),
+		later("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "First pause after a failed stream."),
+		later("XDS_CLIENT_BACKOFF_MAX_INTERVAL", "Longest pause."),
+		later("XDS_CLIENT_BACKOFF_RANDOM_FACTOR", "Spread of pauses."),
+		later("XDS_CLIENT_BACKOFF_JITTER", "Whether pauses are spread."),
+		later("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "Largest message from the xDS server."),
+	}
+}
+
+func answerRows(s *Settings) []Row {
+	a := &s.Answer
+	return []Row{
+		{Name: "RESPONSE_HEADERS", kind: list(&a.Headers, headersRatelimit, "x-ratelimit", "rule"), Help: "Headers to add: ratelimit (RateLimit-Limit, -Remaining, -Reset), x-ratelimit (the same as X-RateLimit-…, reset as a Unix time), rule (X-RateLimit-Rule). With any of them Retry-After on a denial."},
+		{Name: "LIMIT_RESPONSE_HEADERS_ENABLED", kind: boolean(&a.headersEnabled), Default: "false", Help: "The same as ratelimit in RESPONSE_HEADERS."},
+		{Name: "LIMIT_LIMIT_HEADER", kind: headerName(&a.LimitHeader), Default: "RateLimit-Limit", Help: "Name of that header."},
+		{Name: "LIMIT_REMAINING_HEADER", kind: headerName(&a.RemainingHeader), Default: "RateLimit-Remaining", Help: "Name of that header."},
+		{Name: "LIMIT_RESET_HEADER", kind: headerName(&a.ResetHeader), Default: "RateLimit-Reset", Help: "Name of that header."},
+		{Name: "RESPONSE_DYNAMIC_METADATA", kind: boolean(&a.DynamicMetadata), Default: "false", Help: "Send the request, the metadata of rules and the deciding rule as dynamic metadata."},
+		{Name: "SHADOW_MODE", kind: boolean(&a.Shadow), Default: "false", Help: "Decide and count, but deny nothing."},
+		{Name: "QUOTA_MODE", kind: boolean(&a.Quota), Default: "false", Help: "Treat every limit as a quota limit: a call is denied if all of them deny."},
+		{Name: "NEAR_LIMIT_RATIO", kind: ratio(&a.NearLimitRatio), Default: "0.8", Help: "Share of a limit from which hits count as near it."},
+	}
+}
+
+func lifeRows(s *Settings) []Row {
+	return []Row{
+		{Name: "DRAIN_DELAY", kind: duration(&s.Life.DrainDelay, 0), Default: "10s", Help: "How long to serve on after SIGTERM, while no longer ready."},
+		{Name: "SHUTDOWN_TIMEOUT", kind: duration(&s.Life.ShutdownTimeout, 0), Default: "25s", Help: "Longest time from SIGTERM to the end, the drain included."},
+		{Name: "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", kind: boolean(&s.Life.NeedStore), Default: "false", Help: "Be ready only while the store answers."},
+		{Name: "LOG_LEVEL", kind: logLevel(&s.Log.Level), Default: "info", Help: "Least severe records to log."},
+		{Name: "LOG_FORMAT", kind: oneOf(&s.Log.Format, "text", "json"), Default: "text", Help: "Format of the log, which goes to standard error."},
+		{Name: "TRACING_ENABLED", kind: boolean(&s.reference.tracing), Default: "false", Later: true, Help: "Send traces by OTLP."},
+		later("TRACING_EXPORTER_PROTOCOL", "http or grpc."),
+		later("TRACING_SERVICE_NAME", "Name of the service in traces."),
+		later("TRACING_SERVICE_NAMESPACE", "Its namespace."),
+		later("TRACING_SERVICE_INSTANCE_ID", "Its instance."),
+		later("TRACING_SAMPLING_RATE", "Share of traces to keep."),
+	}
+}
+
+func storePolicies() []descriptors.StorePolicy {
+	return []descriptors.StorePolicy{
+		descriptors.PolicyError, descriptors.PolicyAllow, descriptors.PolicyDeny, descriptors.PolicyLocal,
+	}
+}
+
+// later is a row of a part that is not built yet: any text goes.
+func later(name, help string, aliases ...string) Row {
+	return Row{Name: name, Aliases: aliases, Help: help, Later: true, kind: text(new(string))}
+}
+
+func secret(r Row) Row {
+	r.Secret = true
+	return r
+}
