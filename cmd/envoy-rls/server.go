@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"math"
+
+	"github.com/envoy-rls/envoy-rls/internal/admin"
+	"github.com/envoy-rls/envoy-rls/internal/lifecycle"
+	"github.com/envoy-rls/envoy-rls/internal/settings"
+	"github.com/envoy-rls/envoy-rls/internal/telemetry"
+	"github.com/envoy-rls/envoy-rls/pkg/buckets"
+	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
+	"github.com/envoy-rls/envoy-rls/pkg/rls"
+	"github.com/envoy-rls/envoy-rls/pkg/rls/service"
+)
+
+// newServer puts all parts together. Nothing listens yet.
+func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error) {
+	metrics := telemetry.New(telemetry.ReadBuild(version))
+	store, err := openStore(s.Store, metrics, log)
+	if err != nil {
+		return nil, err
+	}
+	local := openLocal(s.Store)
+	limiter := rls.NewLimiter(limiterOptions(s, store, local, metrics, log))
+	grpc := service.NewServer(service.Options{
+		Decider:               limiter,
+		Observer:              newCallMetrics(metrics),
+		Logger:                log,
+		MaxConnectionAge:      s.GRPC.MaxConnectionAge,
+		MaxConnectionAgeGrace: s.GRPC.MaxConnectionAgeGrace,
+	})
+	policy := lifecycle.Policy{WithoutRules: s.Rules.StartWithout, WhileStore: s.Life.NeedStore}
+	health := lifecycle.NewHealth(policy, func(ready bool) {
+		log.Info("readiness changed", "ready", ready)
+		metrics.SetReady(ready)
+		grpc.SetServing(ready)
+	})
+	installer := &installer{install: limiter.Install, health: health, metrics: metrics, log: log}
+	rules := openSource(s.Rules)
+	loader := descriptors.NewLoader(rules, ruleOptions(s))
+	server := &lifecycle.Server{
+		Ports:           append([]lifecycle.Port{grpcPort(s.GRPC, grpc)}, httpPorts(s, limiter, health, metrics, log)...),
+		Closers:         []func() error{store.Close, local.Close},
+		Health:          health,
+		Log:             log,
+		Reload:          rules.Reload,
+		DrainDelay:      s.Life.DrainDelay,
+		ShutdownTimeout: s.Life.ShutdownTimeout,
+		Tasks: []lifecycle.Task{{Name: "rules", Run: func(ctx context.Context) error {
+			return loader.Run(ctx, installer.apply)
+		}}},
+	}
+	if store.healthy == nil {
+		health.SetStore(nil)
+	} else {
+		server.Tasks = append(server.Tasks, lifecycle.Task{Name: "store", Run: func(ctx context.Context) error {
+			return watch(ctx, store.healthy, health.SetStore)
+		}})
+	}
+	return server, nil
+}
+
+func limiterOptions(s *settings.Settings, store, local buckets.Store, m *telemetry.Metrics, log *slog.Logger) rls.Options {
+	return rls.Options{
+		Store:     store,
+		Local:     local,
+		Keyer:     buckets.Keyer{Prefix: s.Store.KeyPrefix, HashKey: []byte(s.Store.HashKey)},
+		Budget:    s.Store.Timeout,
+		Replicas:  s.Store.Replicas,
+		Reference: s.Rules.Profile == settings.Ratelimit,
+		Shadow:    s.Answer.Shadow,
+		Quota:     s.Answer.Quota,
+		Headers: rls.HeaderOptions{
+			RateLimit:  has(s.Answer.Headers, "ratelimit"),
+			XRateLimit: has(s.Answer.Headers, "x-ratelimit"),
+			Rule:       has(s.Answer.Headers, "rule"),
+			Limit:      s.Answer.LimitHeader,
+			Remaining:  s.Answer.RemainingHeader,
+			Reset:      s.Answer.ResetHeader,
+		},
+		Metadata:       s.Answer.DynamicMetadata,
+		NearLimitRatio: uint64(math.Round(s.Answer.NearLimitRatio * 1_000_000)),
+		Metrics:        decisionMetrics{m, s.Answer.Shadow},
+		Logger:         log,
+	}
+}
+
+// ruleOptions are what rules mean where they say nothing.
+func ruleOptions(s *settings.Settings) descriptors.Options {
+	o := descriptors.Options{
+		Algorithm:    s.Rules.Algorithm,
+		OnStoreError: s.Rules.OnStoreError,
+		Strict:       s.Rules.Strict,
+	}
+	if s.Rules.Profile == settings.Ratelimit {
+		o.DeniedHits, o.Unbounded = descriptors.DeniedCharged, true
+	}
+	return o
+}
+
+func grpcPort(g settings.GRPC, server *service.Server) lifecycle.Port {
+	p := lifecycle.Port{Name: "gRPC", Network: "tcp", Addr: g.Addr.String(), Serve: server.Serve, Stop: server.Stop}
+	if g.UDS != "" {
+		p.Network, p.Addr = "unix", g.UDS
+	}
+	return p
+}
+
+// httpPorts are the public one, the debug port and the metrics. The latter two
+// end last.
+func httpPorts(s *settings.Settings, limiter *rls.Limiter, health *lifecycle.Health, m *telemetry.Metrics, log *slog.Logger) []lifecycle.Port {
+	public := admin.NewServer(admin.Public(admin.JSONHandler(limiter, log), health.Report), log)
+	debug := admin.NewDebugServer(admin.Debug(limiter.Ruleset), log)
+	metrics := admin.NewServer(admin.Metrics(s.Metrics.Path, m.Handler(log)), log)
+	return []lifecycle.Port{
+		{Name: "HTTP", Network: "tcp", Addr: s.HTTP.String(), Serve: public.Serve, Stop: public.Stop},
+		{Name: "debug", Network: "tcp", Addr: s.Debug.String(), Serve: debug.Serve, Stop: debug.Stop, Late: true},
+		{Name: "metrics", Network: "tcp", Addr: s.Metrics.Addr, Serve: metrics.Serve, Stop: metrics.Stop, Late: true},
+	}
+}
