@@ -9,11 +9,11 @@ import (
 )
 
 // zones includes those whose clocks are set forward at midnight, so that some
-// days have none.
+// days have none, and some that set them back to it, so that it comes twice.
 var zones = []string{
 	"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe",
 	"Africa/Cairo", "America/Santiago", "Asia/Beirut", "America/Havana", "America/Sao_Paulo", "America/Asuncion",
-	"Pacific/Apia", "Pacific/Kiritimati",
+	"Pacific/Apia", "Pacific/Kiritimati", "Asia/Amman", "Asia/Gaza", "Atlantic/Azores",
 }
 
 // TestCalendarWindows walks each zone hour by hour through years with odd days:

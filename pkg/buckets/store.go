@@ -17,8 +17,9 @@ const (
 	// full, and never creates or lengthens one.
 	Refund
 	// GiveBack undoes a Take of this server that was charged at AtMicros: a
-	// refund less what may have flowed back since. Windows take it only into
-	// the window of the charge, the log only out of that very entry.
+	// refund less what may have flowed back since. Windows take it only into the
+	// window of the charge, the log only out of that very entry. See
+	// [Item.GiveBack].
 	GiveBack
 )
 
@@ -47,12 +48,19 @@ type Item struct {
 	// Charged records a Take whether or not there is room and whether or not
 	// the call is allowed.
 	Charged bool
-	// AtMicros is, for a GiveBack, the store time of the charge.
+	// AtMicros is, for a GiveBack, the bucket's time of the charge.
 	AtMicros int64
 	// Bounds are the three windows around now, for AlignCalendar only.
 	Bounds *Bounds
 
 	Verdict Verdict // filled by the store
+}
+
+// GiveBack is the item that undoes the charge that item's verdict tells of.
+func (item Item) GiveBack() Item {
+	item.Op, item.AtMicros = GiveBack, item.Verdict.AtMicros
+	item.Verdict = Verdict{}
+	return item
 }
 
 // Verdict is one limit's answer.
@@ -79,7 +87,11 @@ type Call struct {
 	// Filled by the store.
 	Denied   bool  // an Enforced item denied, or all Quota items did
 	AtMicros int64 // the store's time of the decision
-	Err      error // a *[StoreError] if the store could not decide; then no Verdict is set
+	Err      error // a *[StoreError] if the store could not decide; then no Verdict means anything
+	// Return, if Err is set and Return is not nil, gives back what the call has
+	// charged in places that did answer. Whoever decides the call in the store's
+	// stead calls it, once, unless the call passes.
+	Return func()
 }
 
 // Store keeps the states of buckets and decides calls on them.

@@ -24,7 +24,7 @@ function m.give_back(s, l, hits, at)
 end
 
 function m.time_for(s, l, hits)
-  if l.step == 0 or hits == 0 then return time_for(s, l, hits) end
+  if l.step_hits == 0 or hits == 0 then return time_for(s, l, hits) end
   local left = fmod(hits - 1, l.step_hits)
   local steps = (hits - 1 - left) / l.step_hits + 1
   return max(0, (muldiv(steps, l.step, 1, 0)) - (s.now - s.time))

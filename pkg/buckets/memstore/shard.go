@@ -110,10 +110,13 @@ func (sh *shard) dropStale(nowMicros int64, n int) int {
 	return dropped
 }
 
+// worthShrinking is the size of a map from which on it is worth to be made anew.
+const worthShrinking = 64
+
 // shrink gives memory back once a shard holds a quarter of what it held: a Go
 // map never does so by itself.
 func (sh *shard) shrink() {
-	if sh.peak < 64 || len(sh.entries) > sh.peak/4 {
+	if sh.peak < worthShrinking || len(sh.entries) > sh.peak/4 {
 		return
 	}
 	sh.entries, sh.logs = copyOf(sh.entries), copyOf(sh.logs)

@@ -138,7 +138,7 @@ func TestFreshBucketsAreDropped(t *testing.T) {
 		t.Errorf("Len() = %d, Evictions() = %d after all windows ended", s.Len(), s.Evictions())
 	}
 	for i := range s.shards {
-		if s.shards[i].entries != nil {
+		if sh := &s.shards[i]; sh.entries != nil && sh.peak >= worthShrinking {
 			t.Fatalf("shard %d still holds the map of its %d entries", i, s.shards[i].peak)
 		}
 	}
@@ -240,6 +240,27 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	if held != s.Len() || held > most || logs == 0 {
 		t.Errorf("%d buckets and %d logs, Len() = %d, at most %d", held, logs, s.Len(), most)
+	}
+}
+
+// TestShardsAreLockedInOrder: each once and ascending, or calls could wait for
+// each other in a circle.
+func TestShardsAreLockedInOrder(t *testing.T) {
+	t.Parallel()
+	s := open(t, Options{})
+	call := new(buckets.Call)
+	for i := range 500 {
+		call.Items = append(call.Items, buckets.Item{Key: fmt.Appendf(nil, "%d", i%300), Limit: perMinute(t, buckets.GCRA, 9)})
+	}
+	w := new(work)
+	w.plan(s, call)
+	if len(w.ids) != 300 || len(w.slots) != 500 {
+		t.Errorf("%d buckets for %d items", len(w.ids), len(w.slots))
+	}
+	for i := 1; i < len(w.shards); i++ {
+		if w.shards[i-1] >= w.shards[i] {
+			t.Fatalf("shard %d is locked before %d", w.shards[i-1], w.shards[i])
+		}
 	}
 }
 

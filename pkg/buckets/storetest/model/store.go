@@ -87,7 +87,7 @@ func (s *Store) decide(call *buckets.Call) {
 	r.commit()
 }
 
-// denied is SPEC 6: an enforced limit denies, or every quota limit does.
+// denied: an enforced limit denies, or every quota limit does.
 func denied(items []buckets.Item) bool {
 	var quotas []bool
 	for _, item := range items {

@@ -24,7 +24,7 @@ func (b fixed) at(now num) bucket {
 		b.end = add(b.start, b.W)
 		return b
 	}
-	if less(b.start, start) {
+	if !b.fault && less(b.start, start) {
 		b.count = zero
 	}
 	b.start = start
