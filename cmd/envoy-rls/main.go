@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io"
 	"os"
+	_ "time/tzdata" // calendar windows need time zones where the system has none
 )
 
 // console is what a command sees of the world.
