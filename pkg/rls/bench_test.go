@@ -24,12 +24,14 @@ descriptors:
 
 // wallClocked has the limiter of a server: real time, no store in between.
 func wallClocked(t testing.TB, adjust func(*rls.Options, *descriptors.Options)) *world {
-	return newWorld(t, benchRules, func(o *rls.Options, r *descriptors.Options) {
-		o.Store, o.Now = o.Store.(*failing).Store, nil
-		if adjust != nil {
-			adjust(o, r)
-		}
-	})
+	w := newWorld(t, benchRules, nil)
+	w.opt.Store, w.opt.Local, w.opt.Now = w.store, w.local, nil
+	if adjust != nil {
+		adjust(&w.opt, &w.rules)
+	}
+	w.Limiter = rls.NewLimiter(w.opt)
+	w.Install(w.compile(benchRules))
+	return w
 }
 
 // oneToFour are calls by the number of their descriptors.

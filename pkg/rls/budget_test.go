@@ -146,7 +146,14 @@ func TestLocalStoreFails(t *testing.T) {
 	if err := w.local.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.want("[local=1]", "UNAVAILABLE: the store of the limits does not answer")
+	err := w.Decide(context.Background(), parseCall(t, "[local=1]"), new(rls.Answer))
+	var cause *buckets.StoreError
+	if !errors.As(err, &cause) || cause.Kind != buckets.KindTimeout {
+		t.Errorf("%v, caused by %v: want the failure that came first", err, cause)
+	}
+	w.fails.recover()
+	w.want("[error=1]", "OK | OK of 9/minute left 8 reset 7s") // nothing of it stays
+	w.fails.fail(buckets.KindTimeout)
 	w.want("[local=1] [deny=1]", "OVER | OK | OVER of 9/minute left 0 reset 1s")
 	w.want("[local=1] [allow=1]", "UNAVAILABLE: the store of the limits does not answer")
 }

@@ -52,6 +52,25 @@ func TestN10NearLimit(t *testing.T) {
 	})
 }
 
+// TestSharesAreMeasuredByThemselves: what remains of a replica's share is
+// compared with the share, not with the whole limit.
+func TestSharesAreMeasuredByThemselves(t *testing.T) {
+	t.Parallel()
+	half := ranked("half of 20", 20, buckets.Enforced, buckets.Verdict{Allowed: true, Charged: true, Remaining: 2})
+	half.bucket, half.hits = share(half.bucket, 2), 1
+	if got := half.near(800_000); got != 0 {
+		t.Errorf("8 of 10 used: %d near", got)
+	}
+	half.verdict.Remaining = 1
+	if got := half.near(800_000); got != 1 {
+		t.Errorf("9 of 10 used: %d near", got)
+	}
+	whole := ranked("whole", 20, buckets.Enforced, buckets.Verdict{Allowed: true, Remaining: 1})
+	if half.compare(&whole) <= 0 || whole.compare(&half) >= 0 {
+		t.Error("a tenth that remains ranks before a twentieth")
+	}
+}
+
 func TestShareKeepsTheAlgorithmSound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

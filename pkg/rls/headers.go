@@ -2,7 +2,6 @@ package rls
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,25 +20,6 @@ type HeaderOptions struct {
 	Rule bool
 
 	Limit, Remaining, Reset string // names; "" = RateLimit-Limit and so on
-}
-
-// ParseHeaders reads the list of the setting RESPONSE_HEADERS.
-func ParseHeaders(list string) (HeaderOptions, error) {
-	var h HeaderOptions
-	for name := range strings.SplitSeq(list, ",") {
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "":
-		case "ratelimit":
-			h.RateLimit = true
-		case "x-ratelimit":
-			h.XRateLimit = true
-		case "rule":
-			h.Rule = true
-		default:
-			return h, fmt.Errorf("unknown kind of response headers %q: ratelimit, x-ratelimit and rule are known", name)
-		}
-	}
-	return h, nil
 }
 
 func (h HeaderOptions) filled() HeaderOptions {

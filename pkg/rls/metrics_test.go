@@ -147,6 +147,9 @@ descriptors:
 		{"overrides have the rule's metrics, else one label", "[a=6]{limit=3/day}; [none=1]{limit=3/day}; [none=2]{limit=1/hour}", []string{
 			"d a hits 1", "d a ok 1", "d override hits 2", "d override near 1", "d override ok 2",
 		}},
+		{"also where the rule has no amount", "[free=1]{limit=3/day}; [white=x]{limit=3/day}", []string{
+			"d d/free hits 1", "d d/free ok 1", "d override hits 1", "d override ok 1",
+		}},
 		{"detailed_metric", "[detail=x]; [detail=x]; [detail=y]{limit=2/day}; [detail=x,more=1]", []string{
 			"d d/detail hits 3", "d d/detail near 1", "d d/detail ok 2", "d d/detail over 1",
 			"d d/detail value detail=x over=false 1", "d d/detail value detail=x over=true 1", "d d/detail value detail=y over=false 1",

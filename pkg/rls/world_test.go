@@ -48,8 +48,8 @@ func newWorld(t testing.TB, text string, adjust func(*rls.Options, *descriptors.
 	w := &world{clock: newClock(), t: t}
 	w.store, w.local = w.memory(), w.memory()
 	t.Cleanup(w.close)
-	w.fails = &failing{Store: w.store}
-	w.opt = rls.Options{Store: w.fails, Local: w.local, Now: w.now}
+	w.fails = &failing{Store: careful{w.store, t}}
+	w.opt = rls.Options{Store: w.fails, Local: careful{w.local, t}, Now: w.now}
 	if adjust != nil {
 		adjust(&w.opt, &w.rules)
 	}
@@ -154,4 +154,25 @@ func (f *failing) Decide(ctx context.Context, budget time.Duration, calls []*buc
 		call.Denied = true // means nothing beside an error
 		call.Err = &buckets.StoreError{Kind: *kind, Err: errors.New("down")}
 	}
+}
+
+// careful is a store that looks at what it is asked.
+type careful struct {
+	buckets.Store
+	t testing.TB
+}
+
+func (c careful) Decide(ctx context.Context, budget time.Duration, calls []*buckets.Call) {
+	for _, call := range calls {
+		if call.Err != nil || len(call.Items) == 0 {
+			c.t.Errorf("asked with error %v and %d items", call.Err, len(call.Items))
+		}
+		for _, item := range call.Items {
+			calendar := item.Limit.Align == buckets.AlignCalendar
+			if len(item.Key) == 0 || item.Hits != item.Limit.Clamp(item.Hits) || calendar != (item.Bounds != nil) {
+				c.t.Errorf("asked for %+v", item)
+			}
+		}
+	}
+	c.Store.Decide(ctx, budget, calls)
 }
