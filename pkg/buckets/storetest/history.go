@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// HistorySteps is how many calls a history has, for each algorithm.
+	// HistorySteps is how many calls a history of [Run] has, for each algorithm.
 	HistorySteps = 10_000
 
 	stepsAWorld = 200
@@ -28,10 +28,10 @@ const (
 	never = 1 << 51
 )
 
-// RunHistories runs a history of HistorySteps random calls for each algorithm,
-// and one in which calls mix them. The seed is logged, and the environment
-// variable STORETEST_SEED repeats it.
-func RunHistories(t *testing.T, open Factory) {
+// RunHistories runs a history of that many random calls for each algorithm, and
+// one in which calls mix them. The seed is logged, and the environment variable
+// STORETEST_SEED repeats it.
+func RunHistories(t *testing.T, open Factory, steps int) {
 	seed := rand.Uint64()
 	if text := os.Getenv(seedName); text != "" {
 		var err error
@@ -41,11 +41,11 @@ func RunHistories(t *testing.T, open Factory) {
 	}
 	t.Logf("%s=%d", seedName, seed)
 	each(t, func(t *testing.T, a buckets.Algorithm) {
-		runHistory(t, open, seed, a)
+		runHistory(t, open, seed, steps, a)
 	})
 	t.Run("mixed", func(t *testing.T) {
 		t.Parallel()
-		runHistory(t, open, seed, buckets.Algorithms()...)
+		runHistory(t, open, seed, steps, buckets.Algorithms()...)
 	})
 }
 
@@ -57,12 +57,12 @@ type history struct {
 	steps []string // of this world, for the report of a difference
 }
 
-func runHistory(t *testing.T, open Factory, seed uint64, algorithms ...buckets.Algorithm) {
+func runHistory(t *testing.T, open Factory, seed uint64, steps int, algorithms ...buckets.Algorithm) {
 	name := fnv.New64a()
 	_, _ = fmt.Fprint(name, algorithms)
 	rng := rand.New(rand.NewPCG(seed, name.Sum64()))
 	h := &history{bench: newBench(t, open), model: new(model.Store)}
-	for step := range HistorySteps {
+	for step := range steps {
 		if step%stepsAWorld == 0 {
 			h.world, h.steps = newWorld(rng, &h.keyer, algorithms, step), nil
 		}

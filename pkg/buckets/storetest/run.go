@@ -6,7 +6,7 @@ import "testing"
 func Run(t *testing.T, open Factory) {
 	t.Run("Examples", func(t *testing.T) { RunExamples(t, open) })
 	t.Run("Parallel", func(t *testing.T) { RunParallel(t, open) })
-	t.Run("Histories", func(t *testing.T) { RunHistories(t, open) })
+	t.Run("Histories", func(t *testing.T) { RunHistories(t, open, HistorySteps) })
 }
 
 // RunExamples runs the examples: one rule of the contract each.

@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -30,13 +31,39 @@ type Client struct {
 // Dial connects to addr; the end of the test closes the connection.
 func Dial(t testing.TB, addr string) *Client {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", addr, ioTimeout)
+	c, err := connect(addr, access{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return &Client{conn: conn}
+	t.Cleanup(c.close)
+	return c
 }
+
+// access is what a server asks of its clients.
+type access struct {
+	tls      *tls.Config
+	password string
+}
+
+func connect(addr string, a access) (*Client, error) {
+	conn, err := net.DialTimeout("tcp", addr, ioTimeout)
+	if err != nil {
+		return nil, err
+	}
+	if a.tls != nil {
+		conn = tls.Client(conn, a.tls)
+	}
+	c := &Client{conn: conn}
+	if a.password != "" {
+		if _, err := c.Do("AUTH", a.password); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *Client) close() { _ = c.conn.Close() }
 
 // Do sends a command and reads its reply: a string, an int64, nil, or a []any
 // of these. An error reply is returned as Error; inside a []any it is an

@@ -3,6 +3,7 @@ package redistest
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -26,6 +27,10 @@ type Server struct {
 	t      testing.TB
 	dir    string
 	args   []string
+	access access
+	// sentinelFile is the configuration of a sentinel; "" = a server.
+	sentinelFile string
+
 	cmd    *exec.Cmd
 	exited chan struct{}
 	output *bytes.Buffer
@@ -35,7 +40,12 @@ type Server struct {
 // settings, for example "--maxmemory", "10mb".
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s := &Server{t: t, dir: t.TempDir(), args: args}
+	return launch(t, &Server{t: t, dir: t.TempDir(), args: args})
+}
+
+// launch finds a port for a server and runs it.
+func launch(t testing.TB, s *Server) *Server {
+	t.Helper()
 	t.Cleanup(s.Kill)
 	// A port that was free may be taken by the time the server binds it.
 	for attempt := range 5 {
@@ -51,14 +61,57 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// Ports of servers. They lie below those that kernels give to outgoing
+// connections, so that a server finds its own free again when it restarts. That
+// of the cluster bus is busOffset higher.
+const (
+	firstPort = 10_000
+	portCount = 10_000
+	busOffset = 10_000
+)
+
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := firstPort + rand.IntN(portCount)
+		if isFree(port) && isFree(port+busOffset) {
+			return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port")
+	return ""
+}
+
+func isFree(port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	_ = l.Close()
+	return true
+}
+
+// Port is the port of the server.
+func (s *Server) Port() string {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	return port
+}
+
+// Dir is the folder of the server.
+func (s *Server) Dir() string { return s.dir }
+
+func (s *Server) command() []string {
+	if s.sentinelFile != "" {
+		return []string{s.sentinelFile, "--sentinel", "--bind", "127.0.0.1", "--port", s.Port(), "--dir", s.dir}
+	}
+	port := []string{"--port", s.Port()}
+	if s.access.tls != nil {
+		port = []string{"--port", "0", "--tls-port", s.Port()}
+	}
+	return append(append([]string{
+		"--bind", "127.0.0.1", "--protected-mode", "yes",
+		"--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no", "--repl-diskless-sync-delay", "0",
+	}, port...), s.args...)
 }
 
 func (s *Server) run() error {
@@ -66,11 +119,7 @@ func (s *Server) run() error {
 	if err != nil {
 		s.t.Fatal("redis-server is not in PATH; install it: apt-get install redis-server (Debian, Ubuntu) or brew install redis (macOS)")
 	}
-	_, port, _ := net.SplitHostPort(s.Addr)
-	s.cmd = exec.Command(path, append([]string{
-		"--bind", "127.0.0.1", "--port", port, "--protected-mode", "yes",
-		"--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
-	}, s.args...)...)
+	s.cmd = exec.Command(path, s.command()...)
 	s.output = new(bytes.Buffer)
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
 	if err := s.cmd.Start(); err != nil {
@@ -91,13 +140,12 @@ func (s *Server) waitReady() error {
 			return fmt.Errorf("exited at once:\n%s", s.output)
 		default:
 		}
-		conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
+		c, err := connect(s.Addr, s.access)
 		if err != nil {
 			continue
 		}
-		c := &Client{conn: conn}
 		reply, err := c.Do("INFO", "server")
-		_ = conn.Close()
+		c.close()
 		// Another process may have got the port: it must be ours.
 		if text, _ := reply.(string); err == nil && strings.Contains(text, "process_id:"+strconv.Itoa(s.cmd.Process.Pid)+"\r") {
 			return nil
@@ -133,6 +181,16 @@ func (s *Server) Kill() {
 	}
 }
 
+// Running tells whether the process is there.
+func (s *Server) Running() bool {
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
 // Restart ends the server, if it runs, and starts an empty one on the same
 // address.
 func (s *Server) Restart() {
@@ -146,5 +204,10 @@ func (s *Server) Restart() {
 // Client opens a connection to the server that the end of the test closes.
 func (s *Server) Client() *Client {
 	s.t.Helper()
-	return Dial(s.t, s.Addr)
+	c, err := connect(s.Addr, s.access)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(c.close)
+	return c
 }

@@ -1,0 +1,31 @@
+package redistest
+
+import "testing"
+
+// Rights that a limiter needs, as ACL rules: the commands of its script, and
+// those of a cluster.
+var (
+	rights        = []string{"+evalsha", "+eval", "+ping", "+mget", "+set", "+del", "+exists", "+time"}
+	clusterRights = []string{"+cluster|slots", "+asking"}
+)
+
+// AddUser makes a user who may do what a limiter must, with keys of a pattern as
+// "rls1:*", and nothing else.
+func (s *Server) AddUser(name, password, keys string) {
+	s.t.Helper()
+	addUser(s.t, s, rights, name, password, keys)
+}
+
+// AddUser makes such a user on every node, who may also ask for the slots.
+func (c *Cluster) AddUser(name, password, keys string) {
+	c.t.Helper()
+	for _, node := range c.Nodes {
+		addUser(c.t, node, append(rights[:len(rights):len(rights)], clusterRights...), name, password, keys)
+	}
+}
+
+func addUser(t testing.TB, s *Server, rights []string, name, password, keys string) {
+	t.Helper()
+	rules := append([]string{"ACL", "SETUSER", name, "reset", "on", ">" + password, "~" + keys, "-@all"}, rights...)
+	s.Client().MustDo(t, rules...)
+}
