@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 		var nowMicros atomic.Int64
 		reader := server.Client()
 		return storetest.Backend{
-			Store:  open(t, Options{Addr: server.Addr, Now: nowMicros.Load}),
+			Store:  open(t, Options{Addrs: []string{server.Addr}, Now: nowMicros.Load}),
 			SetNow: nowMicros.Store,
 			Read: func(t testing.TB, _ buckets.Algorithm, key []byte) []byte {
 				return reader.Get(t, string(key))

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"hash/maphash"
 	"math/rand/v2"
 	"net"
 	"sync/atomic"
@@ -13,8 +12,8 @@ import (
 	"github.com/envoy-rls/envoy-rls/pkg/buckets"
 )
 
-// maxKeysPerRun bounds a script run, and with it how long Redis serves nobody
-// else. A single call with more is run alone.
+// maxKeysPerRun bounds what a lane sends at once, and with it how long Redis
+// serves nobody else. A single call with more is run alone.
 const maxKeysPerRun = 64
 
 // Waits between attempts to connect.
@@ -25,44 +24,54 @@ const (
 
 // lane owns a connection and what is on its way on it.
 type lane struct {
-	store  *Store
-	client *redis.Client
+	node   *node
+	client atomic.Pointer[redis.Client] // replaced by its own goroutine only
 	conn   atomic.Pointer[net.Conn]
+	stale  atomic.Bool // dial anew before the next run
 
 	sentAt atomic.Int64 // start of the run under way, in ns since start; 0 = idle
 
-	batch  []*pending
-	script buckets.ScriptCalls
-	keys   []string
-	hashes []uint64
-	slots  []int
-	args   []any
+	batch []*pending
+	runs  []run // one script run each
 }
 
-func newLane(s *Store) *lane {
-	l := &lane{store: s}
-	l.client = s.opt.client(s.opt.IOTimeout, func(conn net.Conn) {
+func newLane(n *node) *lane {
+	l := &lane{node: n}
+	l.renew()
+	return l
+}
+
+// renew drops the connection: the next run dials anew.
+func (l *lane) renew() {
+	s := l.node.store
+	old := l.client.Swap(s.opt.client(s.opt.IOTimeout, l.node.resolve, func(conn net.Conn) {
 		l.conn.Store(&conn)
 		s.stats.dials.Add(1)
-	})
-	return l
+	}))
+	if old != nil {
+		old.Close()
+	}
 }
 
 // run serves the queue until it is closed.
 func (l *lane) run() {
 	backoff := firstBackoff
+	defer func() { l.client.Load().Close() }()
 	for {
-		l.batch = l.store.queue.take(l.batch[:0], maxKeysPerRun)
+		l.batch = l.node.queue.take(l.batch[:0], maxKeysPerRun)
 		if len(l.batch) == 0 {
 			return
 		}
-		if err := l.decide(); err == nil || isReply(err) {
+		if l.stale.Swap(false) && !l.node.isClosed() {
+			l.renew()
+		}
+		if l.decide() {
 			backoff = firstBackoff
 			continue
 		}
 		select {
 		case <-time.After(backoff/2 + rand.N(backoff)):
-		case <-l.store.closing:
+		case <-l.node.closing:
 		}
 		backoff = min(2*backoff, lastBackoff)
 	}
@@ -72,111 +81,133 @@ func (l *lane) run() {
 // patience.
 func (l *lane) abort(patience time.Duration) {
 	sentAt := l.sentAt.Load()
-	if conn := l.conn.Load(); conn != nil && sentAt != 0 && l.store.since()-sentAt > int64(patience) {
+	if sentAt == 0 || l.node.store.since()-sentAt < int64(patience) {
+		return
+	}
+	if conn := l.conn.Load(); conn != nil {
 		(*conn).Close()
 	}
 }
 
-// decide sends the batch as one script run and hands the answers out.
-func (l *lane) decide() error {
-	s := l.store
+// decide sends the batch and hands the answers out. It is false if the
+// connection failed.
+func (l *lane) decide() bool {
+	s := l.node.store
 	l.pack()
 	begin := s.since()
 	l.sentAt.Store(begin)
-	reply, err := l.eval()
+	l.send()
 	l.sentAt.Store(0)
-	if err == nil {
-		err = l.deliver(reply)
-	}
-	var failed *buckets.StoreError
-	kind := ""
-	if err != nil {
-		failed = storeError(err)
-		kind = string(failed.Kind)
-	}
-	if s.opt.Observe != nil {
-		s.opt.Observe(time.Duration(s.since()-begin), len(l.batch), kind)
-	}
-	if err == nil || isReply(err) {
-		s.recovered()
-	} else {
-		s.failed(failed)
-	}
-	if failed != nil {
-		for _, p := range l.batch {
-			p.answer(failed)
+	elapsed := time.Duration(s.since() - begin)
+	var broken *buckets.StoreError
+	for i := range l.runs {
+		r := &l.runs[i]
+		err := r.deliver(s)
+		if r.err != nil && !isReply(r.err) {
+			broken = err
+		}
+		if s.opt.Observe != nil {
+			kind := ""
+			if err != nil {
+				kind = string(err.Kind)
+			}
+			s.opt.Observe(elapsed, len(r.calls), kind)
+		}
+		if err != nil {
+			l.node.settle(r, err)
 		}
 	}
 	clear(l.batch)
-	return err
+	if broken != nil {
+		l.node.failed(broken)
+		return false
+	}
+	l.node.recovered()
+	return true
 }
 
-// pack joins the calls of the batch; a bucket that several of them have is
-// named once.
+// pack sorts the batch into script runs: one for all calls, or in a cluster one
+// for each slot.
 func (l *lane) pack() {
-	l.script.Reset()
-	l.keys, l.hashes = l.keys[:0], l.hashes[:0]
+	for i := range l.runs {
+		l.runs[i].reset()
+	}
+	l.runs = l.runs[:0]
+	slotted := l.node.store.topology.slotted()
 	for _, p := range l.batch {
-		l.slots = l.slots[:0]
-		for _, key := range p.keys {
-			l.slots = append(l.slots, l.slot(key))
-		}
-		l.script.Add(p.call.Items, l.slots)
+		l.runFor(p, slotted).add(p, l.node.store.seed)
 	}
-	l.args = append(l.args[:0], "evalsha", l.store.sha, len(l.keys))
-	for i := range l.keys {
-		l.args = append(l.args, &l.keys[i])
-	}
-	l.args = append(l.args, l.script.Packed())
-	if l.store.opt.Now != nil {
-		l.args = append(l.args, l.store.opt.Now())
+	for i := range l.runs {
+		l.runs[i].close(l.node.store)
 	}
 }
 
-func (l *lane) slot(key string) int {
-	hash := maphash.String(l.store.seed, key)
-	for i, known := range l.hashes {
-		if known == hash && l.keys[i] == key {
-			return i
+func (l *lane) runFor(p *pending, slotted bool) *run {
+	for i := range l.runs {
+		r := &l.runs[i]
+		if !slotted || r.slot == p.slot && r.ask == p.ask && !r.lone && !p.lone {
+			return r
 		}
 	}
-	l.keys, l.hashes = append(l.keys, key), append(l.hashes, hash)
-	return len(l.keys) - 1
+	if len(l.runs) < cap(l.runs) {
+		l.runs = l.runs[:len(l.runs)+1]
+	} else {
+		l.runs = append(l.runs, run{})
+	}
+	r := &l.runs[len(l.runs)-1]
+	r.slot, r.ask, r.lone = p.slot, p.ask, p.lone
+	return r
 }
 
-// eval runs the script by its hash, and by its text where the node lacks it:
-// then nothing ran. EVAL also loads it, and needs no right to SCRIPT LOAD.
-func (l *lane) eval() (string, error) {
+// send runs the scripts, in one round trip. Where a server lacks the script,
+// nothing ran: it gets the text instead of the hash. EVAL also loads it, and
+// needs no right to SCRIPT LOAD.
+func (l *lane) send() {
 	ctx := context.Background()
-	cmd := redis.NewCmd(ctx, l.args...)
-	err := l.client.Process(ctx, cmd)
-	if err != nil && isNoScript(err) {
-		l.store.stats.reloads.Add(1)
-		l.args[0], l.args[1] = "eval", l.store.script
-		cmd = redis.NewCmd(ctx, l.args...)
-		err = l.client.Process(ctx, cmd)
+	l.exchange(ctx, func(*run) bool { return true })
+	lacking := false
+	for i := range l.runs {
+		lacking = lacking || isNoScript(l.runs[i].err)
 	}
-	if err != nil {
-		return "", err
+	if !lacking {
+		return
 	}
-	return cmd.Text()
+	l.node.store.stats.reloads.Add(1)
+	l.exchange(ctx, func(r *run) bool {
+		if !isNoScript(r.err) {
+			return false
+		}
+		r.args[0], r.args[1] = "eval", l.node.store.script
+		return true
+	})
 }
 
-// deliver reads the answers. An answer that cannot be read fails the batch; by
-// then no call of it has been answered.
-func (l *lane) deliver(reply string) error {
-	answer, err := buckets.ReadScriptAnswer(reply)
-	if err != nil {
-		return err
+// exchange sends the chosen runs and reads their answers.
+func (l *lane) exchange(ctx context.Context, choose func(*run) bool) {
+	if len(l.runs) == 1 && !l.runs[0].ask {
+		if r := &l.runs[0]; choose(r) {
+			r.cmd = redis.NewCmd(ctx, r.args...)
+			r.err = l.client.Load().Process(ctx, r.cmd)
+		}
+		return
 	}
-	for _, p := range l.batch {
-		if err := answer.Next(&p.call); err != nil {
-			return err
+	pipe := l.client.Load().Pipeline()
+	for i := range l.runs {
+		r := &l.runs[i]
+		if !choose(r) {
+			continue
+		}
+		if r.ask {
+			pipe.Do(ctx, "asking")
+		}
+		r.cmd = redis.NewCmd(ctx, r.args...)
+		r.sent = true
+		_ = pipe.Process(ctx, r.cmd) // queues; never fails
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for i := range l.runs {
+		if r := &l.runs[i]; r.sent {
+			r.sent, r.err = false, r.cmd.Err()
 		}
 	}
-	l.store.stats.foreign.Add(uint64(answer.Foreign))
-	for _, p := range l.batch {
-		p.answer(nil)
-	}
-	return nil
 }

@@ -14,8 +14,10 @@ type link struct {
 	addr     string
 	accepted atomic.Int64
 	delay    atomic.Int64 // of each reply, in ns
-	// spoil is what happens to the next replies: "drop" loses them, "cut"
-	// closes the connection in the middle of one.
+	server   atomic.Value // its address; new connections lead there
+	// spoil is what happens to the next replies: "drop" loses them, "drop once"
+	// one of them, "cut" closes the connection in the middle of one; "mute"
+	// accepts connections that lead nowhere.
 	spoil atomic.Value
 
 	mu    sync.Mutex
@@ -30,6 +32,7 @@ func newLink(t testing.TB, server string) *link {
 	}
 	l := &link{addr: listener.Addr().String()}
 	l.spoil.Store("")
+	l.server.Store(server)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -38,28 +41,42 @@ func newLink(t testing.TB, server string) *link {
 				return
 			}
 			l.accepted.Add(1)
-			upstream, err := net.Dial("tcp", server)
+			if l.spoil.Load() == "mute" {
+				l.keep(client)
+				continue
+			}
+			upstream, err := net.Dial("tcp", l.server.Load().(string))
 			if err != nil {
 				client.Close()
 				continue
 			}
-			l.mu.Lock()
-			l.conns = append(l.conns, client, upstream)
-			l.mu.Unlock()
+			l.keep(client, upstream)
 			running.Go(func() { io.Copy(upstream, client); upstream.Close() })
 			running.Go(func() { l.replies(client, upstream) })
 		}
 	})
 	t.Cleanup(func() {
 		listener.Close()
-		l.mu.Lock()
-		for _, conn := range l.conns {
-			conn.Close()
-		}
-		l.mu.Unlock()
+		l.hangUp()
 		running.Wait()
 	})
 	return l
+}
+
+func (l *link) keep(conns ...net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns = append(l.conns, conns...)
+}
+
+// hangUp closes all connections.
+func (l *link) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range l.conns {
+		conn.Close()
+	}
+	l.conns = nil
 }
 
 func (l *link) replies(client, upstream net.Conn) {
@@ -74,6 +91,10 @@ func (l *link) replies(client, upstream net.Conn) {
 		switch l.spoil.Load() {
 		case "drop":
 			continue
+		case "drop once":
+			if l.spoil.CompareAndSwap("drop once", "") {
+				continue
+			}
 		case "cut":
 			client.Write(buf[:n/2])
 			return

@@ -2,33 +2,47 @@ package redisstore
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Options say which Redis to use and how. [ParseURL] makes them from a URL.
+// Kind is how the Redis servers of a store belong together.
+type Kind uint8
+
+const (
+	Single   Kind = iota
+	Sentinel      // one master at a time, which the sentinels name
+	Cluster       // many masters, each with its slots
+)
+
+// Options say which Redis to use and how.
 type Options struct {
-	Network  string // tcp (default) or unix
-	Addr     string // host:port, or the path of a socket
-	Username string
-	Password string
-	DB       int
-	TLS      *tls.Config // nil = plain
+	Kind Kind
+	// Addrs is the server's host:port or socket path; for Sentinel those of the
+	// sentinels; for Cluster those of some nodes, to learn the others from.
+	Addrs   []string
+	Network string // tcp (default) or unix
+	Master  string // Sentinel: the name of the master
+	DB      int    // not for Cluster
+
+	// Credentials returns user and password for a new connection; "" for none.
+	// nil = none. SentinelCredentials are those for the sentinels.
+	Credentials         func() (user, password string, err error)
+	SentinelCredentials func() (user, password string, err error)
+	// TLS secures the connections, also those to the sentinels; nil = plain.
+	TLS *TLS
 
 	// IOTimeout bounds dialling, and a lane's reads and writes: not a caller's
 	// wait. 0 = 10 s.
 	IOTimeout time.Duration
-	// Lanes is the number of connections; 0 = 2.
+	// Lanes is the number of connections to a server; 0 = 2.
 	Lanes int
-	// QueueCalls bounds the calls that wait for a lane; 0 = 16384.
+	// QueueCalls bounds the calls that wait for the lanes of a server;
+	// 0 = 16384.
 	QueueCalls int
 
 	Logger *slog.Logger // nil = none
@@ -40,29 +54,25 @@ type Options struct {
 	Now func() int64
 }
 
-// ParseURL reads redis://[user:pass@]host:port/db, rediss:// (TLS) and
-// unix:///path. Its errors do not repeat the URL, which may hold a password.
-func ParseURL(url string) (Options, error) {
-	parsed, err := redis.ParseURL(url)
-	if err != nil {
-		return Options{}, errors.New("not a Redis URL: write redis://[user:password@]host:port/db, rediss://… or unix:///path (percent-encode signs in user and password)")
-	}
-	return Options{
-		Network:  parsed.Network,
-		Addr:     parsed.Addr,
-		Username: parsed.Username,
-		Password: parsed.Password,
-		DB:       parsed.DB,
-		TLS:      parsed.TLSConfig,
-	}, nil
+// Password makes Credentials that never change.
+func Password(user, password string) func() (string, string, error) {
+	return func() (string, string, error) { return user, password, nil }
 }
 
 func (o *Options) fill() error {
-	if o.Addr == "" {
+	switch {
+	case len(o.Addrs) == 0:
 		return errors.New("no Redis address")
-	}
-	if o.Lanes < 0 || o.QueueCalls < 0 || o.IOTimeout < 0 {
-		return fmt.Errorf("lanes, queue and timeout of Redis %s must not be negative", o.Addr)
+	case o.Kind == Single && len(o.Addrs) > 1:
+		return errors.New("several Redis addresses: name a cluster or sentinels, or one server")
+	case o.Kind == Sentinel && o.Master == "":
+		return errors.New("sentinels need the name of the master")
+	case o.Kind == Cluster && o.DB != 0:
+		return errors.New("a Redis Cluster has database 0 only")
+	case o.Kind != Single && o.Network == "unix":
+		return errors.New("a unix socket leads to one server, not to sentinels or a cluster")
+	case o.Lanes < 0 || o.QueueCalls < 0 || o.IOTimeout < 0:
+		return errors.New("lanes, queue and timeout of Redis must not be negative")
 	}
 	if o.Network == "" {
 		o.Network = "tcp"
@@ -80,42 +90,6 @@ func (o *Options) fill() error {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
-}
-
-// client makes a go-redis client of one connection that never retries: a retry
-// may charge twice. dialled, if not nil, is told of each new connection.
-func (o *Options) client(timeout time.Duration, dialled func(net.Conn)) *redis.Client {
-	opt := &redis.Options{
-		Network:               o.Network,
-		Addr:                  o.Addr,
-		Username:              o.Username,
-		Password:              o.Password,
-		DB:                    o.DB,
-		TLSConfig:             o.TLS,
-		Protocol:              2,
-		DisableIdentity:       true,
-		MaxRetries:            -1,
-		DialTimeout:           min(timeout, o.IOTimeout),
-		ReadTimeout:           timeout,
-		WriteTimeout:          timeout,
-		PoolTimeout:           timeout,
-		DialerRetries:         1,
-		PoolSize:              1,
-		ConnMaxIdleTime:       -1,
-		ContextTimeoutEnabled: false, // a caller's deadline must not end a connection
-		MaintNotificationsConfig: &maintnotifications.Config{
-			Mode: maintnotifications.ModeDisabled,
-		},
-	}
-	dial := redis.NewDialer(opt)
-	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err == nil && dialled != nil {
-			dialled(conn)
-		}
-		return conn, err
-	}
-	return redis.NewClient(opt)
 }
 
 // quiet keeps go-redis from writing to standard error on its own: every error

@@ -15,6 +15,11 @@ type pending struct {
 	keys  []string
 	state atomic.Int32
 	done  chan struct{}
+
+	slot int  // of its buckets, in a cluster
+	ask  bool // the slot migrates: say ASKING first
+	lone bool // not in one script run with others
+	hops int  // how often it was sent to another node
 }
 
 const (
@@ -80,5 +85,6 @@ func (p *pending) recycle() {
 	clear(p.call.Items)
 	clear(p.keys)
 	p.call = buckets.Call{Items: p.call.Items[:0]}
+	p.slot, p.ask, p.lone, p.hops = 0, false, false, 0
 	pendings.Put(p)
 }

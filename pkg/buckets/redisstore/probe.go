@@ -6,33 +6,40 @@ import (
 	"time"
 )
 
-// probeEvery is how often Redis is asked whether it is back; an answer within
-// probePatience counts.
+// probeEvery is how often a server is asked whether it is back; an answer
+// within probePatience counts.
 const (
 	probeEvery    = 250 * time.Millisecond
 	probePatience = 250 * time.Millisecond
 )
 
-// probe asks Redis until it has answered once, and whenever the breaker is
+// probe asks a server until it has answered once, and whenever its breaker is
 // open. It has a connection of its own, so that one that hangs does not hide a
-// Redis that is back.
-func (s *Store) probe() {
-	client := s.opt.client(probePatience, nil)
+// server that is back; the lanes then dial anew, for it may be another server
+// that answers.
+func (n *node) probe() {
+	client := n.store.opt.client(probePatience, n.resolve, nil)
 	defer client.Close()
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for {
-		if !s.answered.Load() || s.breaker.isOpen.Load() {
-			if alive(client.Ping(context.Background()).Err()) {
-				for _, l := range s.lanes {
+		if !n.store.answered.Load() || n.breaker.isOpen.Load() {
+			err := client.Ping(context.Background()).Err()
+			if alive(err) {
+				for _, l := range n.lanes {
+					l.stale.Store(true)
 					l.abort(probePatience)
 				}
-				s.recovered()
+				n.recovered()
+			} else {
+				n.store.warnings.say(n.store.opt.Logger, "Redis "+n.name+" does not answer yet", storeError(err))
+				// Nobody else looks for its successor: calls are not sent any more.
+				n.store.topology.suspect()
 			}
 		}
 		select {
 		case <-tick.C:
-		case <-s.closing:
+		case <-n.closing:
 			return
 		}
 	}

@@ -10,27 +10,28 @@ import (
 	"time"
 
 	"github.com/envoy-rls/envoy-rls/pkg/buckets"
+	"github.com/envoy-rls/envoy-rls/pkg/buckets/spread"
 )
 
-// inVain is how long a caller must have waited for its leaving to count
-// against Redis: a caller in a hurry says nothing about the store.
+// inVain is the least budget whose end counts against Redis: a caller in a hurry
+// says nothing about the store.
 const inVain = 10 * time.Millisecond
 
-// Store is a [buckets.Store] on one Redis.
+// Store is a [buckets.Store] on Redis.
 type Store struct {
-	opt     Options
-	script  string
-	sha     string
-	seed    maphash.Seed
-	start   time.Time
-	queue   *queue
-	breaker *breaker
-	lanes   []*lane
-	stats   counters
+	opt      Options
+	script   string
+	sha      string
+	seed     maphash.Seed
+	start    time.Time
+	topology topology
+	spread   *spread.Spread // over slots; nil where one server decides alone
+	split    *spread.Spread // over buckets of one slot, while that migrates
+	stats    counters
+	warnings warnings
 
 	closing  chan struct{}
 	close    sync.Once
-	finished sync.WaitGroup
 	answered atomic.Bool
 }
 
@@ -41,8 +42,8 @@ func New(opt Options) (*Store, error) {
 	if err := opt.fill(); err != nil {
 		return nil, err
 	}
-	script := buckets.Script()
 	quiet()
+	script := buckets.Script()
 	sum := sha1.Sum([]byte(script))
 	s := &Store{
 		opt:     opt,
@@ -50,120 +51,132 @@ func New(opt Options) (*Store, error) {
 		sha:     hex.EncodeToString(sum[:]),
 		seed:    maphash.MakeSeed(),
 		start:   time.Now().Add(-time.Nanosecond),
-		queue:   newQueue(opt.QueueCalls),
-		breaker: newBreaker(),
 		closing: make(chan struct{}),
 	}
-	for range opt.Lanes {
-		l := newLane(s)
-		s.lanes = append(s.lanes, l)
-		s.finished.Go(l.run)
-	}
-	s.finished.Go(s.probe)
+	s.connect()
 	return s, nil
+}
+
+func (s *Store) connect() {
+	switch s.opt.Kind {
+	case Cluster:
+		s.topology = newCluster(s)
+		s.spread, s.split = spread.New(slots{s}), spread.New(singles{s})
+	case Sentinel:
+		named := newSentinels(&s.opt)
+		one := &alone{}
+		s.topology = one
+		one.server = newNode(s, "master "+s.opt.Master, named.master)
+	default:
+		one := &alone{}
+		s.topology = one
+		one.server = newNode(s, s.opt.Addrs[0], fixed(s.opt.Addrs[0]))
+	}
 }
 
 // Decide implements [buckets.Store].
 func (s *Store) Decide(ctx context.Context, budget time.Duration, calls []*buckets.Call) {
+	if s.spread != nil {
+		s.spread.Decide(ctx, budget, calls)
+		return
+	}
+	var few [4]spread.Piece
+	pieces := few[:0]
+	for _, call := range calls {
+		pieces = append(pieces, spread.Piece{Call: call})
+	}
+	s.run(ctx, budget, pieces)
+}
+
+// run sends each piece to the server of its place, which is its slot, and waits
+// for all of them.
+func (s *Store) run(ctx context.Context, budget time.Duration, pieces []spread.Piece) {
+	if budget <= 0 { // the caller is as good as gone: charge it nothing
+		for _, piece := range pieces {
+			piece.Call.Err = &buckets.StoreError{Kind: buckets.KindTimeout}
+		}
+		return
+	}
 	var few [4]*pending
 	sent := few[:0]
-	for _, call := range calls {
-		sent = append(sent, s.send(call))
+	for _, piece := range pieces {
+		sent = append(sent, s.send(piece))
 	}
 	timer := newTimer(budget)
 	defer freeTimer(timer)
-	begin := s.since()
 	var gone error
 	for i, p := range sent {
-		if p == nil {
-			continue // Err is set
-		}
+		call := pieces[i].Call
 		if gone == nil {
 			select {
 			case <-p.done:
-				p.take(calls[i])
+				p.take(call)
 				continue
 			case <-timer.C:
-				gone = s.waitedInVain(time.Duration(s.since() - begin))
+				gone = &buckets.StoreError{Kind: buckets.KindTimeout}
 			case <-ctx.Done():
 				gone = &buckets.StoreError{Kind: buckets.KindCanceled, Err: ctx.Err()}
 			}
 		}
-		if p.abandon() {
-			calls[i].Err = gone
+		slot := p.slot
+		if !p.abandon() {
+			<-p.done
+			p.take(call)
 			continue
 		}
-		<-p.done
-		p.take(calls[i])
+		call.Err = gone
+		if ctx.Err() == nil && budget >= inVain {
+			s.waitedInVain(slot)
+		}
 	}
 }
 
-// send queues a call, or says in it why not and returns nil.
-func (s *Store) send(call *buckets.Call) *pending {
-	if s.breaker.isOpen.Load() {
-		call.Err = &buckets.StoreError{Kind: buckets.KindBreaker}
-		return nil
+// send puts a piece on its way.
+func (s *Store) send(piece spread.Piece) *pending {
+	p := newPending(piece.Call)
+	p.slot = piece.Place
+	n := s.topology.node(p.slot)
+	switch {
+	case s.isClosed():
+		p.answer(&buckets.StoreError{Kind: buckets.KindClosed})
+	case n == nil:
+		s.topology.suspect()
+		p.answer(&buckets.StoreError{Kind: buckets.KindCluster, Err: errNoNode})
+	default:
+		n.send(p)
 	}
-	p := newPending(call)
-	if s.queue.push(p) {
-		return p
-	}
-	p.recycle()
-	call.Err = &buckets.StoreError{Kind: buckets.KindOverload}
-	if s.isClosed() {
-		call.Err = &buckets.StoreError{Kind: buckets.KindClosed}
-	}
-	return nil
+	return p
 }
 
-func (s *Store) waitedInVain(waited time.Duration) error {
-	err := &buckets.StoreError{Kind: buckets.KindTimeout}
-	if waited >= inVain {
-		s.failed(err)
-	}
-	return err
-}
-
-// failed counts a failure. If that opens the breaker, those that wait in the
-// queue are told at once.
-func (s *Store) failed(err *buckets.StoreError) {
-	if s.isClosed() || !s.breaker.failure() {
-		return
-	}
-	s.opt.Logger.Warn("Redis does not answer: calls are decided by policy until it does",
-		"address", s.opt.Addr, "error", err.Error(), "hint", "is it up, and reachable from here?")
-	open := &buckets.StoreError{Kind: buckets.KindBreaker}
-	for _, p := range s.queue.drain() {
-		p.answer(open)
-	}
-}
-
-func (s *Store) recovered() {
-	s.answered.Store(true)
-	if s.breaker.success() {
-		s.opt.Logger.Info("Redis answers again", "address", s.opt.Addr)
+func (s *Store) waitedInVain(slot int) {
+	if n := s.topology.node(slot); n != nil {
+		n.failed(&buckets.StoreError{Kind: buckets.KindTimeout})
 	}
 }
 
 // Answered tells whether Redis has ever answered.
 func (s *Store) Answered() bool { return s.answered.Load() }
 
-// Healthy tells whether Redis is being asked: the breaker is closed.
-func (s *Store) Healthy() bool { return s.answered.Load() && !s.breaker.isOpen.Load() }
+// Healthy tells whether Redis is being asked: no server's breaker is open.
+func (s *Store) Healthy() bool {
+	for _, n := range s.topology.nodes() {
+		if n.breaker.isOpen.Load() {
+			return false
+		}
+	}
+	return s.answered.Load()
+}
 
-// Close fails what waits and ends lanes and probe. Runs under way are cut off.
+// Close fails what waits and ends all background work. Runs under way are cut
+// off.
 func (s *Store) Close() error {
 	s.close.Do(func() {
 		close(s.closing)
-		s.queue.close()
-		closed := &buckets.StoreError{Kind: buckets.KindClosed}
-		for _, p := range s.queue.drain() {
-			p.answer(closed)
+		if s.spread != nil {
+			s.spread.Close()
+			s.split.Close()
 		}
-		for _, l := range s.lanes {
-			l.client.Close()
-		}
-		s.finished.Wait()
+		s.topology.close()
 	})
 	return nil
 }
