@@ -24,8 +24,13 @@ var checkCommand = command{
 	run:  check,
 	help: func(w io.Writer) error {
 		_, err := fmt.Fprint(w, `
-  PATH      Rule files and folders. Default: ./config. - is standard input.
-  --strict  Warnings fail, too.
+  PATH             Rule files and folders. Default: ./config. - is standard input.
+  --strict         Warnings fail, too. Notes never do.
+  --format FORMAT  text (the default), json, or github: annotations of a pull
+                   request.
+  --series         List the metric series that each limit exports, and their sum.
+  --estimate KEYS  Say what the buckets take in memory if every rule that takes
+                   any value meets so many of them.
 
 Exit code 0 if all is well, 1 with errors, 2 if the command line is wrong,
 3 with warnings under --strict.
@@ -34,10 +39,33 @@ Exit code 0 if all is well, 1 with errors, 2 if the command line is wrong,
 	},
 }
 
-func check(c *console, args []string) error {
+// checkFlags are what check was asked for.
+type checkFlags struct {
+	strict, series bool
+	format         string
+	estimate       uint64
+}
+
+func parseCheck(args []string) (f checkFlags, paths []string, err error) {
 	fs := flag.NewFlagSet("check", flag.ContinueOnError)
-	strict := fs.Bool("strict", false, "")
-	paths, err := parseMixed(fs, args)
+	fs.BoolVar(&f.strict, "strict", false, "")
+	fs.BoolVar(&f.series, "series", false, "")
+	fs.StringVar(&f.format, "format", "text", "")
+	fs.Uint64Var(&f.estimate, "estimate", 0, "")
+	if paths, err = parseMixed(fs, args); err != nil {
+		return f, nil, err
+	}
+	if _, known := checkFormats[f.format]; !known {
+		return f, nil, &settings.UsageError{Text: fmt.Sprintf("unknown format %q", f.format), Hint: "--format text, json or github"}
+	}
+	if f.format != "text" && (f.series || f.estimate > 0) {
+		return f, nil, &settings.UsageError{Text: "--series and --estimate go with --format text"}
+	}
+	return f, paths, nil
+}
+
+func check(c *console, args []string) error {
+	f, paths, err := parseCheck(args)
 	if err != nil {
 		return err
 	}
@@ -45,16 +73,30 @@ func check(c *console, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, found := descriptors.Compile(files, nil, descriptors.Options{})
+	rules, found := descriptors.Compile(files, nil, descriptors.Options{Notes: true})
 	diagnostics = append(diagnostics, found...)
-	if err := descriptors.WriteText(c.stdout, diagnostics, len(files)); err != nil {
+	if err := checkFormats[f.format](c.stdout, diagnostics, len(files)); err != nil {
 		return err
 	}
-	isError := func(d descriptors.Diagnostic) bool { return d.Severity == descriptors.Error }
+	if f.series {
+		if err := writeSeries(c.stdout, rules); err != nil {
+			return err
+		}
+	}
+	if f.estimate > 0 {
+		if err := writeEstimate(c.stdout, rules, f.estimate); err != nil {
+			return err
+		}
+	}
+	return checkResult(diagnostics, f.strict)
+}
+
+func checkResult(diagnostics []descriptors.Diagnostic, strict bool) error {
+	errors, warnings, _ := descriptors.Count(diagnostics)
 	switch {
-	case slices.ContainsFunc(diagnostics, isError):
+	case errors > 0:
 		return exitError(exitFailure)
-	case *strict && len(diagnostics) > 0:
+	case strict && warnings > 0:
 		return exitError(exitWarnings)
 	}
 	return nil

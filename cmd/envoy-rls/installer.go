@@ -100,6 +100,12 @@ func needsStore(l *descriptors.Limit) bool {
 	return !l.Unlimited && !l.Shadow && l.Amount > 0 && l.OnStoreError == descriptors.PolicyError
 }
 
+var severityLevels = [...]slog.Level{
+	descriptors.Error:   slog.LevelError,
+	descriptors.Warning: slog.LevelWarn,
+	descriptors.Note:    slog.LevelInfo,
+}
+
 // logProblems logs each problem in one line, unless the load before had it, too.
 func (n *installer) logProblems(load *descriptors.Load) {
 	before := n.logged
@@ -112,10 +118,7 @@ func (n *installer) logProblems(load *descriptors.Load) {
 	}
 	for i := range load.Diagnostics {
 		d := &load.Diagnostics[i]
-		level := slog.LevelError
-		if d.Severity == descriptors.Warning {
-			level = slog.LevelWarn
-		}
+		level := severityLevels[d.Severity]
 		var attrs []any
 		if d.Hint != "" {
 			attrs = []any{"hint", d.Hint}

@@ -189,19 +189,6 @@ func seriesValue(t *testing.T, m *telemetry.Metrics, series string) float64 {
 	return -1
 }
 
-// The kinds of store that are not built yet are refused by name, without their
-// password.
-func TestStoresNotSupportedYet(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{settings.RedisCluster, settings.RedisSentinel} {
-		target := settings.Target{Kind: kind, Network: "tcp", Addrs: []string{"a:1"}, Password: "hunter2", Master: "m"}
-		_, err := openStore(settings.Store{Target: target}, telemetry.New(telemetry.Build{}), slog.New(slog.DiscardHandler))
-		if err == nil || !strings.HasPrefix(err.Error(), "not supported yet") || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %v", kind, err)
-		}
-	}
-}
-
 func TestProfileRatelimit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

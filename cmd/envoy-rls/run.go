@@ -68,15 +68,11 @@ const watchInterval = 250 * time.Millisecond
 var errStoreSilent = errors.New("no answer")
 
 // watch tells whether a store answers, until ctx ends.
-func watch(ctx context.Context, healthy func() bool, tell func(error)) error {
+func watch(ctx context.Context, health func() error, tell func(error)) error {
 	ticks := time.NewTicker(watchInterval)
 	defer ticks.Stop()
 	for {
-		if healthy() {
-			tell(nil)
-		} else {
-			tell(errStoreSilent)
-		}
+		tell(health())
 		select {
 		case <-ctx.Done():
 			return nil

@@ -52,12 +52,13 @@ func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error
 			return loader.Run(ctx, installer.apply)
 		}}},
 	}
-	if store.healthy == nil {
+	if store.health == nil {
 		health.SetStore(nil)
 	} else {
-		server.Tasks = append(server.Tasks, lifecycle.Task{Name: "store", Run: func(ctx context.Context) error {
-			return watch(ctx, store.healthy, health.SetStore)
-		}})
+		store.tasks = append(store.tasks, func(ctx context.Context) error { return watch(ctx, store.health, health.SetStore) })
+	}
+	for _, run := range store.tasks {
+		server.Tasks = append(server.Tasks, lifecycle.Task{Name: "store", Run: run})
 	}
 	return server, nil
 }

@@ -42,3 +42,26 @@ func TestExampleRules(t *testing.T) {
 		}
 	}
 }
+
+// TestModelines: rule files that ship tell editors where the schema is.
+func TestModelines(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob(filepath.Join(root(t), "config", "*.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no rules: %v", err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.yaml") {
+			continue // tests of rules have another shape
+		}
+		first, _, _ := strings.Cut(read(t, path), "\n")
+		schema, ok := strings.CutPrefix(first, "# yaml-language-server: $schema=")
+		if !ok {
+			t.Errorf("%s does not begin with a modeline, but %q", path, first)
+			continue
+		}
+		if read(t, filepath.Join(filepath.Dir(path), schema)) != string(descriptors.JSONSchema()) {
+			t.Errorf("%s: %s is not the schema", path, schema)
+		}
+	}
+}

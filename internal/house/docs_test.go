@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/envoy-rls/envoy-rls/internal/settings"
+	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
 )
 
 // Marks around the generated part of a document.
@@ -124,29 +125,38 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestRulesReference: docs/reference/rules.md has a row for each field of the
-// rule language, and no other.
+// TestRulesReference generates the tables of docs/reference/rules.md from the
+// table of fields that the compiler decodes by.
 func TestRulesReference(t *testing.T) {
 	t.Parallel()
-	sources, err := filepath.Glob(filepath.Join(root(t), "pkg", "descriptors", "schema*.go"))
-	if err != nil {
-		t.Fatal(err)
+	titles := map[string]string{
+		"document": "Document", "defaults": "Defaults", "descriptor": "Rule", "rate_limit": "Limit", "replaces": "An item of replaces",
 	}
-	var fields []string
-	field := regexp.MustCompile(`(?:field\{name: |flagRow\()"([a-z_]+)"`)
-	for _, source := range sources {
-		for _, m := range field.FindAllStringSubmatch(read(t, source), -1) {
-			fields = append(fields, m[1])
+	var b strings.Builder
+	for _, level := range descriptors.Language() {
+		title, known := titles[level.Name]
+		if !known {
+			t.Errorf("level %s has no title", level.Name)
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n| field | default | what |\n|---|---|---|\n", title)
+		for _, f := range level.Fields {
+			fallback := f.Default
+			if f.Required {
+				fallback = "required"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(fallback), cell(f.Doc+words(f.Values)))
+		}
+		if level.Name == "document" {
+			b.WriteString("| `x-…` | | Ignored: a place for YAML anchors. |\n")
 		}
 	}
-	var documented []string
-	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
-	for _, m := range row.FindAllStringSubmatch(read(t, filepath.Join(root(t), "docs/reference/rules.md")), -1) {
-		documented = append(documented, m[1])
+	generated(t, "docs/reference/rules.md", b.String()+"\n")
+}
+
+// words lists the words that a field takes.
+func words(values []string) string {
+	if len(values) < 2 {
+		return ""
 	}
-	slices.Sort(fields)
-	slices.Sort(documented)
-	if diff := cmp.Diff(slices.Compact(fields), slices.Compact(documented)); diff != "" {
-		t.Errorf("docs/reference/rules.md is not the rule language (-language +document):\n%s", diff)
-	}
+	return " One of `" + strings.Join(values, "` `") + "`."
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-
-	"github.com/envoy-rls/envoy-rls/pkg/buckets"
 )
 
 const (
@@ -45,40 +43,6 @@ func (l *loader) deriveRules(values map[string]given) {
 	}
 }
 
-func (l *loader) deriveStore(values map[string]given) {
-	st := &l.settings.Store
-	keyer := buckets.Keyer{Prefix: st.KeyPrefix}
-	if err := keyer.Check(); err != nil {
-		l.refuse(nameOf(values, "CACHE_KEY_PREFIX"), st.KeyPrefix, err.Error())
-	}
-	asRatelimit := filepath.Base(l.in.Program) == RatelimitProgram
-	if st.redis.backend == "memcache" && (asRatelimit || st.url == "") {
-		l.refuse(nameOf(values, "BACKEND_TYPE"), "memcache", "memcached is not a store here: set REDIS_URL or STORE")
-		return
-	}
-	for _, name := range []string{"STORE", "REDIS_URL"} {
-		if text, set := l.env[name]; set && text == "" && st.url == "" && !asRatelimit {
-			l.warn("%s is set but empty: taken as unset", name)
-		}
-	}
-	name, want := "STORE", "want "+wantStore
-	var err error
-	switch {
-	case st.url != "":
-		st.Target, err = parseTarget(st.url)
-	case st.redis.url != "":
-		name, want = "REDIS_URL", "want host:port, the path of a socket, or a redis:// URL"
-		st.Target, err = st.redis.target()
-	case asRatelimit:
-		l.refuse("STORE", "", "started as ratelimit there is no default store, so that no fleet counts by process unnoticed: set REDIS_URL, or STORE=memory:// to count in this process")
-	default:
-		st.Target = Target{Kind: Memory}
-	}
-	if err != nil {
-		l.refuse(nameOf(values, name), maskURL(values[name].text), err.Error()+"; "+want)
-	}
-}
-
 func (l *loader) deriveAnswer() {
 	a := &l.settings.Answer
 	if a.headersEnabled && !slices.Contains(a.Headers, headersRatelimit) {
@@ -97,15 +61,9 @@ func (l *loader) refuseLater(values map[string]given) {
 	}{
 		{s.Rules.configType == configXDS, "CONFIG_TYPE", "rules over xDS; use files (RULES)"},
 		{s.GRPC.useTLS, "GRPC_SERVER_USE_TLS", "TLS on the gRPC listener; let a sidecar or the mesh end it"},
-		{s.Store.redis.perSecond, "REDIS_PERSECOND", "a second Redis; one holds all buckets"},
-		{s.Store.Target.TLS, "", "TLS to Redis (rediss://, REDIS_TLS); use redis:// or unix://"},
 	} {
 		if part.wanted {
-			name, value := "STORE", ""
-			if part.name != "" {
-				name, value = nameOf(values, part.name), values[part.name].text
-			}
-			l.refuse(name, value, "not supported yet: "+part.use)
+			l.refuse(nameOf(values, part.name), values[part.name].text, "not supported yet: "+part.use)
 		}
 	}
 	if s.reference.tracing {

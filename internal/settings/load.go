@@ -97,6 +97,9 @@ func Load(in Input) (*Settings, *Report, error) {
 	}
 	l.report.Effective = append(l.report.Effective,
 		Value{"rules", strings.Join(l.settings.Rules.Paths, ",")}, Value{"store", l.settings.Store.Target.String()})
+	if second := l.settings.Store.PerSecond; second != nil {
+		l.report.Effective = append(l.report.Effective, Value{"per-second store", second.Target.String()})
+	}
 	l.report.Warnings = append(l.report.Warnings, l.env.unknown(table)...)
 	return l.settings, l.report, nil
 }

@@ -5,34 +5,35 @@ import (
 	"strings"
 )
 
-// target is the store that the REDIS_* settings name. Errors do not repeat
-// their values.
+// redis holds the settings of one Redis as given: REDIS_* or REDIS_PERSECOND_*.
+type redis struct {
+	url, socket, topology        string
+	auth, authFile, sentinelAuth string
+	tls                          bool
+}
+
+// target is the store that the settings name. Errors do not repeat their values.
 func (r *redis) target() (Target, error) {
-	var t Target
-	var err error
+	if r.socket == "unix" && r.topology != "" && r.topology != "single" {
+		return Target{}, errors.New("a unix socket leads to one server, not to sentinels or a cluster")
+	}
 	switch r.topology {
 	case "cluster":
-		t = Target{Kind: RedisCluster, Network: "tcp"}
-		t.Addrs, err = parseHosts(stripSchemes(r.url), "6379", 0)
+		t := Target{Kind: RedisCluster, Network: "tcp"}
+		return t, t.addHosts(r.url, "6379")
 	case "sentinel":
 		master, hosts, found := strings.Cut(r.url, ",")
 		if !found {
-			return Target{}, errors.New("REDIS_TYPE=sentinel wants MASTER,host:port,…")
+			return Target{}, errors.New("with sentinels it is MASTER,host:port,…")
 		}
-		t = Target{Kind: RedisSentinel, Network: "tcp", Master: master}
-		t.Addrs, err = parseHosts(stripSchemes(hosts), "26379", 0)
-	default:
-		t, err = r.single()
+		t := Target{Kind: RedisSentinel, Network: "tcp", Master: master}
+		err := t.addHosts(hosts, "26379")
+		if err == nil && t.Username+t.Password != "" {
+			err = errors.New("passwords of sentinels and of their master have settings of their own")
+		}
+		return t, err
 	}
-	if err != nil {
-		return Target{}, err
-	}
-	if r.auth != "" {
-		t.Username, t.Password = parseAuth(r.auth)
-	}
-	t.SentinelUsername, t.SentinelPassword = parseAuth(r.sentinelAuth)
-	t.TLS = t.TLS || r.tls
-	return t, nil
+	return r.single()
 }
 
 // single reads the URL of one Redis: a URL, the path of a socket, or host:port.
@@ -48,23 +49,77 @@ func (r *redis) single() (Target, error) {
 	isPath := strings.HasPrefix(r.url, "/")
 	switch {
 	case isPath && r.socket == "tcp":
-		return Target{}, errors.New("REDIS_SOCKET_TYPE=tcp wants host:port")
+		return Target{}, errors.New("a socket of type tcp wants host:port")
 	case isPath:
 		return Target{Kind: Redis, Network: "unix", Addrs: []string{r.url}}, nil
 	case r.socket == "unix":
-		return Target{}, errors.New("REDIS_SOCKET_TYPE=unix wants the absolute path of a socket")
+		return Target{}, errors.New("a socket of type unix wants the absolute path of a socket")
 	}
 	addrs, err := parseHosts(r.url, "6379", 1)
 	return Target{Kind: Redis, Network: "tcp", Addrs: addrs}, err
 }
 
-// stripSchemes takes redis:// off the hosts of a list.
-func stripSchemes(hosts string) string {
-	return strings.ReplaceAll(hosts, "redis://", "")
+// addHosts reads a list of hosts, each plain or as a URL. What the URLs say
+// beside the host holds for all of them.
+func (t *Target) addHosts(list, defaultPort string) error {
+	var before string
+	for i, item := range strings.Split(list, ",") {
+		scheme, rest, found := strings.Cut(strings.TrimSpace(item), "://")
+		if !found {
+			scheme, rest = "redis", scheme
+		}
+		if scheme != "redis" && scheme != "rediss" {
+			return errors.New("hosts are host:port, redis://… or rediss://…")
+		}
+		user, host := "", rest
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+			user, host = rest[:at+1], rest[at+1:]
+		}
+		if i > 0 && scheme+user != before {
+			return errors.New("all hosts want the same scheme, user and password")
+		}
+		before = scheme + user
+		if strings.Contains(host, "/") {
+			return errors.New("there is no database to choose: nothing follows host:port")
+		}
+		addr, err := parseHost(host, defaultPort)
+		if err == nil {
+			_, err = t.cutUser(user)
+		}
+		if err != nil {
+			return err
+		}
+		t.TLS = scheme == "rediss"
+		t.Addrs = append(t.Addrs, addr)
+	}
+	return nil
 }
 
-// parseAuth reads password, or user:password.
-func parseAuth(auth string) (user, password string) {
+// complete adds to a target what its URL leaves to other settings, whose names
+// begin with prefix. It returns what cannot be meant; nil = all is well.
+func (r *redis) complete(t *Target, prefix string, authWins bool) *Problem {
+	inURL := t.Password != ""
+	switch {
+	case r.auth != "" && r.authFile != "":
+		return &Problem{prefix + "AUTH_FILE", r.authFile, prefix + "AUTH is set, too: want one of them"}
+	case r.authFile != "" && inURL:
+		return &Problem{prefix + "AUTH_FILE", r.authFile, "the URL has a password, too: want one of them"}
+	case r.tls && t.Network == "unix":
+		return &Problem{prefix + "TLS", "true", "the store is a unix socket, which has no TLS"}
+	}
+	if r.auth != "" && (authWins || !inURL) {
+		t.Username, t.Password = ParseAuth(r.auth)
+	}
+	t.TLS = t.TLS || r.tls
+	if t.Kind == RedisSentinel {
+		t.SentinelUsername, t.SentinelPassword = ParseAuth(r.sentinelAuth)
+	}
+	return nil
+}
+
+// ParseAuth reads password, or user:password: what REDIS_AUTH and the file of
+// REDIS_AUTH_FILE hold.
+func ParseAuth(auth string) (user, password string) {
 	if user, password, found := strings.Cut(auth, ":"); found {
 		return user, password
 	}

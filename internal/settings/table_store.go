@@ -15,29 +15,42 @@ func storeRows(s *Settings) []Row {
 }
 
 func redisRows(s *Settings) []Row {
-	r := &s.Store.redis
-	return []Row{
-		{Name: "BACKEND_TYPE", kind: oneOf(&r.backend, "redis", "memcache"), Default: "redis", Help: "memcache is refused: it cannot count safely."},
+	st := &s.Store
+	r, cert := &st.redis, &st.certificates
+	rows := []Row{
+		{Name: "BACKEND_TYPE", kind: oneOf(&st.backend, "redis", "memcache"), Default: "redis", Help: "memcache is refused: it cannot count safely."},
 		{Name: "REDIS_URL", URL: true, kind: text(&r.url), Help: "host:port, the path of a socket, or a redis:// URL; a list for REDIS_TYPE=cluster; MASTER,host:port,… for sentinel."},
 		{Name: "REDIS_SOCKET_TYPE", kind: oneOf(&r.socket, "tcp", "unix"), Help: "tcp or unix; told by REDIS_URL if unset."},
 		{Name: "REDIS_TYPE", kind: oneOf(&r.topology, "single", "cluster", "sentinel"), Default: "single", Help: "single, cluster or sentinel."},
-		{Name: "REDIS_AUTH", Secret: true, kind: text(&r.auth), Help: "password, or user:password."},
-		{Name: "REDIS_SENTINEL_AUTH", Secret: true, kind: text(&r.sentinelAuth), Help: "The same for sentinels."},
-		{Name: "REDIS_POOL_SIZE", kind: integer(&s.Store.PoolSize, 1, 10_000), Help: "Connections to Redis. A few are enough, and the default: calls share them."},
-		{Name: "REDIS_TIMEOUT", kind: duration(&s.Store.IOTimeout, time.Millisecond), Default: "10s", Help: "Longest time for dialling, reading and writing on a connection. Calls do not wait for it: see STORE_TIMEOUT."},
-		{Name: "REDIS_TLS", kind: boolean(&r.tls), Default: "false", Help: "Speak TLS, as rediss:// does."},
-		later("REDIS_TLS_CLIENT_CERT", "Client certificate for Redis."),
-		later("REDIS_TLS_CLIENT_KEY", "Its key."),
-		later("REDIS_TLS_CACERT", "Authorities of Redis' certificate."),
-		later("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "Do not check the name in Redis' certificate."),
-		{Name: "REDIS_PERSECOND", kind: boolean(&r.perSecond), Default: "false", Later: true, Help: "Keep the buckets of limits per second on a second Redis."},
-		later("REDIS_PERSECOND_SOCKET_TYPE", "As for the first."),
-		later("REDIS_PERSECOND_TYPE", "As for the first."),
-		secret(later("REDIS_PERSECOND_URL", "As for the first.")),
-		secret(later("REDIS_PERSECOND_AUTH", "As for the first.")),
-		secret(later("REDIS_PERSECOND_SENTINEL_AUTH", "As for the first.")),
-		later("REDIS_PERSECOND_POOL_SIZE", "As for the first."),
-		later("REDIS_PERSECOND_TIMEOUT", "As for the first."),
-		later("REDIS_PERSECOND_TLS", "As for the first."),
+		{Name: "REDIS_AUTH", Secret: true, kind: text(&r.auth), Help: "password, or user:password. Also for a STORE without a password."},
+		{Name: "REDIS_AUTH_FILE", kind: path(&r.authFile), Help: "File with the same, read anew for each connection: a rotated password needs no restart."},
+		{Name: "REDIS_SENTINEL_AUTH", Secret: true, kind: text(&r.sentinelAuth), Help: "password, or user:password, for the sentinels."},
+		{Name: "REDIS_POOL_SIZE", kind: integer(&st.PoolSize, 1, 10_000), Help: "Connections to a Redis server. A few are enough, and the default: calls share them."},
+		{Name: "REDIS_TIMEOUT", kind: duration(&st.IOTimeout, time.Millisecond), Default: "10s", Help: "Longest time for dialling, reading and writing on a connection. Calls do not wait for it: see STORE_TIMEOUT."},
+		{Name: "REDIS_TLS", kind: boolean(&r.tls), Default: "false", Help: "Speak TLS, as rediss:// does. Its files are read anew for each connection."},
+		{Name: "REDIS_TLS_CLIENT_CERT", kind: path(&cert.CertFile), Help: "Client certificate for Redis, in PEM."},
+		{Name: "REDIS_TLS_CLIENT_KEY", kind: path(&cert.KeyFile), Help: "Its key."},
+		{Name: "REDIS_TLS_CACERT", kind: path(&cert.CAFile), Help: "Authorities of Redis' certificate, in PEM; the system's if unset."},
+		{Name: "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", kind: boolean(&cert.SkipHostname), Default: "false", Help: "Do not check the name in Redis' certificate; who issued it is checked."},
+	}
+	return append(rows, perSecondRows(st)...)
+}
+
+// perSecondRows are the settings of the second Redis; it shares the REDIS_TLS_*
+// files.
+func perSecondRows(st *Store) []Row {
+	const asFirst = "As for the first."
+	r, place := &st.second, &st.secondPlace
+	return []Row{
+		{Name: "REDIS_PERSECOND", kind: boolean(&st.wantSecond), Default: "false", Help: "Keep the buckets of limits with a window of one second on a second Redis."},
+		{Name: "REDIS_PERSECOND_URL", URL: true, kind: text(&r.url), Help: asFirst},
+		{Name: "REDIS_PERSECOND_SOCKET_TYPE", kind: oneOf(&r.socket, "tcp", "unix"), Help: asFirst},
+		{Name: "REDIS_PERSECOND_TYPE", kind: oneOf(&r.topology, "single", "cluster", "sentinel"), Default: "single", Help: asFirst},
+		{Name: "REDIS_PERSECOND_AUTH", Secret: true, kind: text(&r.auth), Help: asFirst},
+		{Name: "REDIS_PERSECOND_AUTH_FILE", kind: path(&r.authFile), Help: asFirst},
+		{Name: "REDIS_PERSECOND_SENTINEL_AUTH", Secret: true, kind: text(&r.sentinelAuth), Help: asFirst},
+		{Name: "REDIS_PERSECOND_POOL_SIZE", kind: integer(&place.PoolSize, 1, 10_000), Help: asFirst},
+		{Name: "REDIS_PERSECOND_TIMEOUT", kind: duration(&place.IOTimeout, time.Millisecond), Default: "10s", Help: asFirst},
+		{Name: "REDIS_PERSECOND_TLS", kind: boolean(&r.tls), Default: "false", Help: asFirst + " The files of REDIS_TLS_* hold for both."},
 	}
 }

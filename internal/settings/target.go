@@ -7,29 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// Store says where buckets are kept and how the server treats the place.
-type Store struct {
-	Target     Target
-	Timeout    time.Duration // the budget of a call
-	Replicas   int
-	MaxBuckets int // embedded store
-	KeyPrefix  string
-	HashKey    string
-	PoolSize   int           // connections to a Redis; 0 = the store's default
-	IOTimeout  time.Duration // of a connection
-
-	url   string
-	redis redis
-}
-
-// redis holds the REDIS_* settings as given.
-type redis struct {
-	backend, url, socket, topology, auth, sentinelAuth string
-	tls, perSecond                                     bool
-}
 
 // The kinds of store.
 const (
@@ -144,14 +122,20 @@ func (t *Target) cutUser(authority string) (hosts string, err error) {
 	if at < 0 {
 		return authority, nil
 	}
-	user, password, _ := strings.Cut(authority[:at], ":")
-	if t.Username, err = url.PathUnescape(user); err == nil {
-		t.Password, err = url.PathUnescape(password)
+	t.Username, t.Password, err = unescapeUser(authority[:at])
+	return authority[at+1:], err
+}
+
+// unescapeUser reads user:password of a URL.
+func unescapeUser(text string) (user, password string, err error) {
+	user, password, _ = strings.Cut(text, ":")
+	if user, err = url.PathUnescape(user); err == nil {
+		password, err = url.PathUnescape(password)
 	}
 	if err != nil {
-		return "", errors.New("a % in user or password that is not an escape: write it as %25")
+		return "", "", errors.New("a % in user or password that is not an escape: write it as %25")
 	}
-	return authority[at+1:], nil
+	return user, password, nil
 }
 
 func (t Target) withDB(path string, err error) (Target, error) {

@@ -48,30 +48,39 @@ func TestReferenceTarget(t *testing.T) {
 		redis redis
 		want  Target
 	}{
-		"host:port":              {redis{url: "r:1", socket: "tcp"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}}},
-		"host:port, no type":     {redis{url: "r:1"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}}},
-		"socket":                 {redis{url: "/run/r.sock", socket: "unix"}, Target{Kind: Redis, Network: "unix", Addrs: []string{"/run/r.sock"}}},
-		"URL":                    {redis{url: "redis://:p@r:1/2", socket: "tcp"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}, Password: "p", DB: 2}},
-		"password":               {redis{url: "r:1", auth: "p"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}, Password: "p"}},
-		"user and password":      {redis{url: "redis://:x@r:1", auth: "u:p:q"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}, Username: "u", Password: "p:q"}},
-		"TLS":                    {redis{url: "r:1", tls: true}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}, TLS: true}},
-		"cluster":                {redis{url: "a:1,b:2", topology: "cluster"}, Target{Kind: RedisCluster, Network: "tcp", Addrs: []string{"a:1", "b:2"}}},
-		"cluster of URLs":        {redis{url: "redis://a:1,redis://b:2", topology: "cluster"}, Target{Kind: RedisCluster, Network: "tcp", Addrs: []string{"a:1", "b:2"}}},
-		"sentinel":               {redis{url: "main,a:1,b:2", topology: "sentinel", auth: "p", sentinelAuth: "u:s"}, Target{Kind: RedisSentinel, Network: "tcp", Addrs: []string{"a:1", "b:2"}, Master: "main", Password: "p", SentinelUsername: "u", SentinelPassword: "s"}},
-		"one host is no cluster": {redis{url: "a:1", topology: "cluster"}, Target{Kind: RedisCluster, Network: "tcp", Addrs: []string{"a:1"}}},
+		"host:port":               {redis{url: "r:1", socket: "tcp"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}}},
+		"host:port, no type":      {redis{url: "r:1"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}}},
+		"socket":                  {redis{url: "/run/r.sock", socket: "unix"}, Target{Kind: Redis, Network: "unix", Addrs: []string{"/run/r.sock"}}},
+		"URL":                     {redis{url: "redis://:p@r:1/2", socket: "tcp"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}, Password: "p", DB: 2}},
+		"password":                {redis{url: "r:1", auth: "p"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}, Password: "p"}},
+		"user and password":       {redis{url: "redis://:x@r:1", auth: "u:p:q"}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}, Username: "u", Password: "p:q"}},
+		"TLS":                     {redis{url: "r:1", tls: true}, Target{Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}, TLS: true}},
+		"cluster":                 {redis{url: "a:1,b:2", topology: "cluster"}, Target{Kind: RedisCluster, Network: "tcp", Addrs: []string{"a:1", "b:2"}}},
+		"cluster of URLs":         {redis{url: "redis://a:1,redis://b:2", topology: "cluster"}, Target{Kind: RedisCluster, Network: "tcp", Addrs: []string{"a:1", "b:2"}}},
+		"sentinel":                {redis{url: "main,a:1,b:2", topology: "sentinel", auth: "p", sentinelAuth: "u:s"}, Target{Kind: RedisSentinel, Network: "tcp", Addrs: []string{"a:1", "b:2"}, Master: "main", Password: "p", SentinelUsername: "u", SentinelPassword: "s"}},
+		"cluster of secured URLs": {redis{url: "rediss://u:p@a:1,rediss://u:p@b:2", topology: "cluster"}, Target{Kind: RedisCluster, Network: "tcp", Addrs: []string{"a:1", "b:2"}, TLS: true, Username: "u", Password: "p"}},
+		"one host is no cluster":  {redis{url: "a:1", topology: "cluster"}, Target{Kind: RedisCluster, Network: "tcp", Addrs: []string{"a:1"}}},
 	} {
 		got, err := tt.redis.target()
+		if problem := tt.redis.complete(&got, "REDIS_", true); problem != nil {
+			t.Errorf("%s: %v", name, problem)
+		}
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", name, err, diff)
 		}
 	}
 	for name, r := range map[string]redis{
-		"no sentinels":     {url: "main", topology: "sentinel"},
-		"several hosts":    {url: "a:1,b:2"},
-		"a socket by tcp":  {url: "/run/x", socket: "tcp"},
-		"a host by socket": {url: "r:1", socket: "unix"},
-		"memory":           {url: "memory://"},
-		"cluster URL":      {url: "redis-cluster://a:1"},
+		"no sentinels":           {url: "main", topology: "sentinel"},
+		"several hosts":          {url: "a:1,b:2"},
+		"a socket by tcp":        {url: "/run/x", socket: "tcp"},
+		"a host by socket":       {url: "r:1", socket: "unix"},
+		"memory":                 {url: "memory://"},
+		"cluster URL":            {url: "redis-cluster://a:1"},
+		"a cluster's database":   {url: "redis://a:1/2,redis://b:1/2", topology: "cluster"},
+		"a cluster by socket":    {url: "/run/x", topology: "cluster", socket: "unix"},
+		"hosts that differ":      {url: "redis://:p@a:1,b:2", topology: "cluster"},
+		"a cluster of sentinels": {url: "redis-sentinel://a:1", topology: "cluster"},
+		"sentinels' passwords":   {url: "main,redis://:p@a:1", topology: "sentinel"},
 	} {
 		if got, err := r.target(); err == nil {
 			t.Errorf("%s: taken as %+v", name, got)

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,8 +29,12 @@ type Metrics struct {
 	panics       prometheus.Counter
 	ready        prometheus.Gauge
 
-	store  storeMetrics
-	config configMetrics
+	store     storeMetrics
+	redis     watched[RedisStats]
+	giveBacks watched[GiveBacks]
+	config    configMetrics
+
+	policyAt atomic.Int64 // when a policy last decided, in Unix ns
 
 	mu      sync.Mutex
 	limits  map[limitName]*Limit
@@ -62,6 +67,11 @@ func New(b Build) *Metrics {
 		"Verdicts given by on_store_error, by why the store could not decide.", "domain", "policy", "reason")
 	m.failOpen = m.counters("fail_open_total",
 		"Verdicts of on_store_error: allow: hits let through uncounted.", "domain", "reason")
+	m.registry.MustRegister(&snapshot{
+		descs: []*prometheus.Desc{desc("policy_deciding",
+			"1 while on_store_error decides calls: it did in the last 10 seconds.")},
+		read: m.emitPolicyDeciding,
+	})
 	m.grpcRequests = m.counters("grpc_requests_total",
 		"Calls of gRPC methods, by status code.", "method", "code")
 	m.grpcDuration = m.histograms("grpc_request_duration_seconds",

@@ -39,9 +39,12 @@ func filled(t *testing.T) *Metrics {
 	ObserveDuration(m.StoreDuration("redis", "decide"), time.Millisecond)
 	m.CountStoreError("redis", "timeout")
 	m.WatchMemory(func() MemoryStats { return MemoryStats{Buckets: 4, Evictions: 1} })
-	m.WatchRedis(func() RedisStats {
-		return RedisStats{Connections: 5, Busy: 2, Queued: 7, Dials: 6, ScriptReloads: 1, Foreign: 3, BreakerOpens: 2, BreakerOpen: true}
+	m.WatchRedis("redis", func() RedisStats {
+		return RedisStats{Connections: 5, Busy: 2, Queued: 7, Servers: 3, NotAsked: 1, Dials: 6, ScriptReloads: 1, Foreign: 3, BreakerOpens: 2}
 	})
+	m.WatchRedis("redis_per_second", func() RedisStats { return RedisStats{Connections: 2, Servers: 1} })
+	m.WatchGiveBacks("redis", func() GiveBacks { return GiveBacks{8, 1} })
+	m.WatchGiveBacks(BothStores, func() GiveBacks { return GiveBacks{4, 0} })
 	m.SetReload(Reload{At: time.Unix(1000, 0), Result: ReloadSuccess, Hash: "beef", Rules: map[string]int{"shop": 2}, Rejected: []string{"cart"}})
 	return m
 }
@@ -172,6 +175,23 @@ func TestL9_VanishedRules(t *testing.T) {
 	if m.values != 1 {
 		t.Errorf("%d values are counted, want 1", m.values)
 	}
+}
+
+// The gauge of policies is 1 as long as one decided of late.
+func TestPolicyDeciding(t *testing.T) {
+	t.Parallel()
+	m := New(Build{})
+	deciding := func(want string) {
+		t.Helper()
+		if seriesWith(t, m, "envoy_rls_policy_deciding "+want) != 1 {
+			t.Errorf("policy_deciding is not %s", want)
+		}
+	}
+	deciding("0")
+	m.Policy("shop", "deny", "timeout").Add(1)
+	deciding("1")
+	m.policyAt.Store(time.Now().Add(-policyLingers).UnixNano())
+	deciding("0")
 }
 
 // A rule that becomes a shadow rule keeps its hits and loses its old verdicts.

@@ -38,6 +38,7 @@ type document struct {
 	descriptors []*descriptor
 	listed      bool // descriptors is there
 	errors      bool // something in it is in error
+	decoded     bool // it is a Config: nobody wrote it by hand, and its defaults are the domain's
 }
 
 // defaults are for all limits of a document.

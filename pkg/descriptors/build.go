@@ -18,6 +18,8 @@ type builder struct {
 	log     *report
 	names   []limitName
 	targets []replaceTarget
+	idle    []besides
+	noted   map[*document]bool // those with a note on their algorithm
 }
 
 // limitName is a limit that has a name.
@@ -49,8 +51,9 @@ func build(u *unit, tree *branch, opt Options, log *report) *Domain {
 	}
 	b.domain.defaults = b.domainDefaults(u)
 	b.domain.root = &node{}
-	b.children(b.domain.root, tree, above{path: u.name})
+	b.children(b.domain.root, tree, above{path: u.name, values: 1})
 	b.checkNames(u)
+	b.reportIdle()
 	return b.domain
 }
 
@@ -81,6 +84,7 @@ type above struct {
 	marked  bool
 	metrics []bool
 	metric  bool
+	values  uint64 // how many buckets the entries make; 0 = up to traffic
 }
 
 // with goes one node further down.
@@ -98,7 +102,20 @@ func (a above) with(br *branch, shown string) above {
 		marked:  a.marked || m.Kind != buckets.Plain,
 		metrics: append(slices.Clip(a.metrics), br.valueToMetric),
 		metric:  a.metric || br.valueToMetric,
+		values:  a.values * br.values(),
 	}
+}
+
+// values is how many buckets a node makes: 0 where that is up to traffic. A
+// file is too small for a product of these to leave 64 bits.
+func (br *branch) values() uint64 {
+	switch s := &br.selector; {
+	case br.share:
+		return 1
+	case s.kind == selectText && len(s.patterns) == 0:
+		return uint64(len(s.exact))
+	}
+	return 0
 }
 
 // sharedText names the bucket of all values of a selector; a long text by its
@@ -163,6 +180,7 @@ func (b *builder) rule(br *branch, a above) *Rule {
 		Quota:          br.quota,
 		DetailedMetric: br.detailed,
 		Metadata:       br.metadata,
+		Buckets:        a.values,
 	}
 	if a.marked {
 		r.Marks = a.marks

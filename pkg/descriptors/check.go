@@ -18,7 +18,8 @@ func (b *builder) checkBranch(br *branch) {
 		b.warn(br.selector.at, "", "the value of a sensitive rule stands in this file; elsewhere it is shown as a number")
 	}
 	for _, f := range limitFlags {
-		if *f.to(br) && !br.enforces() {
+		// Control planes set flags on the way to a limit, too.
+		if *f.to(br) && !br.enforces() && !first.document.decoded {
 			b.warn(br.markOf(f.of), "leave it out", "%s has no effect without a limit", f.name)
 		}
 	}
@@ -66,6 +67,7 @@ func (b *builder) checkLevel(nodes []*branch) {
 	}
 	b.checkReach(nodes)
 	b.checkHidden(nodes)
+	b.checkHiddenLimit(nodes)
 }
 
 // checkSize bounds what has to be tried one by one.
@@ -138,6 +140,22 @@ func (b *builder) checkHidden(nodes []*branch) {
 				b.warn(br.parts[0].at, "for these, match: fallback at the top of the document tries the next rule", "%s hides the rule for %s at %s: other values of %s find no limit below it",
 					describePart(br.parts[0]), "key "+quoted(last.key)+" alone", b.log.place(last.parts[0].at), quoted(key))
 			}
+		}
+	}
+}
+
+// checkHiddenLimit warns of values that match a node with rules below it and no
+// limit of its own, where the key alone has one. A node with nothing below it is
+// a whitelist, and meant.
+func (b *builder) checkHiddenLimit(nodes []*branch) {
+	last := nodes[len(nodes)-1]
+	if last.selector.kind != selectAny || !last.enforces() {
+		return
+	}
+	for _, br := range nodes[:len(nodes)-1] {
+		if br.limited == nil && len(br.children) > 0 {
+			b.warn(br.parts[0].at, "give it a limit, too, or rate_limit: {unlimited: true} if none is meant", "%s hides the limit of key %s alone at %s: a descriptor that ends here has none",
+				describePart(br.parts[0]), quoted(last.key), b.log.place(last.limited.limited))
 		}
 	}
 }

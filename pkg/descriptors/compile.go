@@ -7,10 +7,17 @@ import (
 	"github.com/envoy-rls/envoy-rls/pkg/buckets"
 )
 
-// File is one rule file as read: JSON or YAML, with any number of documents.
+// File is one rule file as read: JSON or YAML, with any number of documents. Or
+// it is the resource of a source that decodes by itself.
 type File struct {
 	Name string // shown in diagnostics
 	Data []byte
+	// Config, if set, takes the place of what Data would be decoded to. Data then
+	// only tells whether it has changed: it is what Config was decoded from.
+	Config *Config
+	// DefaultsOnly says that rules come from elsewhere: descriptors are warned of
+	// and passed over.
+	DefaultsOnly bool
 	// Err says why the file could not be read; Data is unset then. The domains
 	// that the file held before are rejected, as if it could not be parsed.
 	Err error
@@ -23,6 +30,7 @@ type Options struct {
 	DeniedHits   DeniedHits
 	Unbounded    bool // see buckets.Limit
 	Strict       bool // any error keeps the whole set from loading
+	Notes        bool // report notes, too: for people who look at rules, not for a log
 }
 
 func (o Options) algorithm() buckets.Algorithm {

@@ -19,7 +19,7 @@ func decodeMap[T any](d *decoder, at *yaml.Node, l *level[T], into *T) (meant []
 	}
 	defer d.leave()
 	if n.Kind != yaml.MappingNode {
-		d.fail(at, "", "%s must be a map, not %s", d.field(), describe(n))
+		d.fail(at, shape(l.name), "%s must be a map, not %s", d.field(), describe(n))
 		return nil, false
 	}
 	pairs := d.pairs(n)
@@ -36,7 +36,7 @@ func decodeMap[T any](d *decoder, at *yaml.Node, l *level[T], into *T) (meant []
 			row.decode(d, into, p.value, &row.field)
 			d.path = d.path[:len(d.path)-1]
 		case !l.open || !strings.HasPrefix(p.key.Value, "x-"):
-			if name := d.unknown(p.key, l.name, l.names); name != "" {
+			if name := d.unknown(p.key, l.name, l.names, l.meant(p.key.Value)); name != "" {
 				meant = append(meant, name)
 			}
 		}
@@ -47,6 +47,21 @@ func decodeMap[T any](d *decoder, at *yaml.Node, l *level[T], into *T) (meant []
 		}
 	}
 	return meant, true
+}
+
+// shape shows what a map of a level looks like.
+func shape(level string) string {
+	switch level {
+	case levelDocument:
+		return "write domain: and descriptors: at the beginning of lines"
+	case levelDescriptor:
+		return "write key: and what belongs to it"
+	case levelLimit:
+		return "write {unit: minute, requests_per_unit: 10}"
+	case levelReplace:
+		return "write {name: …}"
+	}
+	return ""
 }
 
 // pairs lists what a map holds: its own pairs, then those that << merges in and
@@ -137,8 +152,9 @@ func (s *names) add(key *yaml.Node) *yaml.Node {
 }
 
 // unknown reports a field that its level does not have: one of another level is
-// misplaced, another one misspelt. It returns what is most likely meant.
-func (d *decoder) unknown(key *yaml.Node, level string, known []string) string {
+// misplaced, another program's word translated, any other one misspelt. It
+// returns what is most likely meant.
+func (d *decoder) unknown(key *yaml.Node, level string, known []string, meant string) string {
 	d.path = append(d.path, key.Value)
 	defer func() { d.path = d.path[:len(d.path)-1] }()
 	if right := d.rightPlace(key.Value, level); right != "" {
@@ -146,10 +162,18 @@ func (d *decoder) unknown(key *yaml.Node, level string, known []string) string {
 		return ""
 	}
 	hint := didYouMean(key.Value, known)
+	if meant != "" {
+		hint = "here it is " + meant
+	} else if hint == "" {
+		hint = foreignWord(key.Value)
+	}
 	if hint == "" && len(known) > 1 {
 		hint = "known are " + oneOf(known)
 	}
 	d.fail(key, hint, "unknown field %s in %s", quoted(key.Value), level)
+	if meant != "" {
+		return meant
+	}
 	return nearest(key.Value, known)
 }
 

@@ -24,6 +24,8 @@ func (d *decoder) scalar(at *yaml.Node) (*yaml.Node, bool) {
 		d.fail(at, "", "%s has nothing after it", d.field())
 	case isNull(n):
 		d.fail(at, "for this text, write it in quotes: "+strconv.Quote(n.Value), "%s is %s, which is nothing in YAML", d.field(), n.Value)
+	case isTemplate(n):
+		d.template(at)
 	case n.Kind != yaml.ScalarNode:
 		d.fail(at, "", "%s must be a single value, not %s", d.field(), describe(n))
 	case n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str":
@@ -41,6 +43,9 @@ func (d *decoder) text(at *yaml.Node) setting[string] {
 	n, ok := d.scalar(at)
 	if !ok {
 		return setting[string]{at: d.mark(at)}
+	}
+	if templateText(n.Value) {
+		d.warn(at, renderHint, "%s holds {{ … }}, which is taken as it stands", d.field())
 	}
 	return setting[string]{n.Value, d.mark(at), true}
 }
@@ -109,6 +114,8 @@ func integerHint(n *yaml.Node) string {
 	s := strings.TrimSpace(n.Value)
 	plain := strings.ReplaceAll(strings.TrimPrefix(s, "+"), "_", "")
 	switch {
+	case templateText(s):
+		return renderHint
 	case n.Style&quoteStyles != 0 && isDecimal(s):
 		return "write it without quotes: " + s
 	case isDecimal(plain):
@@ -165,8 +172,29 @@ func enum[T any](d *decoder, at *yaml.Node, f *field, parse func(string) (T, boo
 		if plural := strings.TrimSuffix(strings.ToLower(n.Value), "s"); hint == "" && plural != n.Value {
 			hint = didYouMean(plural, f.enum)
 		}
+		if f.name == "unit" && hint == "" {
+			hint = unitHint(n.Value)
+		}
 		d.fail(at, hint, "unknown %s %s: write %s", f.name, quoted(n.Value), oneOf(f.enum))
 		return setting[T]{at: d.mark(at)}
 	}
 	return setting[T]{value, d.mark(at), true}
+}
+
+// unitHint guesses what an abbreviation or a duration means: min, 10s, 1h.
+func unitHint(written string) string {
+	written = strings.ToLower(written)
+	short := strings.TrimLeft(written, "0123456789 ")
+	number := strings.TrimSpace(written[:len(written)-len(short)])
+	for _, name := range unitNames {
+		long := name[:min(3, len(name))]
+		if short != name[:1] && !strings.HasPrefix(short, long) || short == "m" && number == "" || len(short) > len(name)+1 {
+			continue
+		}
+		if isDecimal(number) && number != "1" {
+			return "write unit: " + name + " and unit_multiplier: " + number
+		}
+		return "write " + name
+	}
+	return ""
 }

@@ -16,9 +16,11 @@ const (
 	Error Severity = iota
 	// Warning is something that loads, but hardly does what is meant.
 	Warning
+	// Note is something that does what is written, and may surprise.
+	Note
 )
 
-var severityNames = [...]string{"error", "warning"}
+var severityNames = [...]string{"error", "warning", "note"}
 
 func (s Severity) String() string { return severityNames[s] }
 
@@ -42,10 +44,11 @@ type Diagnostic struct {
 func isError(d Diagnostic) bool { return d.Severity == Error }
 
 // String is the first line of the text form: file:line:col: severity: message.
+// Where there are no lines, the path follows the file if there is one.
 func (d Diagnostic) String() string {
 	place := d.Place.String()
-	if d.Line == 0 {
-		place = d.File
+	if d.Line == 0 && d.Path != "" {
+		place += ": " + d.Path
 	}
 	return fmt.Sprintf("%s: %s: %s", place, d.Severity, d.Message)
 }
@@ -63,23 +66,33 @@ func WriteText(w io.Writer, diagnostics []Diagnostic, files int) error {
 	return err
 }
 
-// Summary counts diagnostics in one line.
-func Summary(diagnostics []Diagnostic, files int) string {
-	in := " in " + count(files, "file")
-	if len(diagnostics) == 0 {
-		return "no problems" + in
-	}
+// Count tells how many diagnostics are of each severity.
+func Count(diagnostics []Diagnostic) (errors, warnings, notes int) {
 	var of [len(severityNames)]int
 	for i := range diagnostics {
 		of[diagnostics[i].Severity]++
 	}
-	var parts []string
-	for severity, n := range of {
-		if n > 0 {
-			parts = append(parts, count(n, severityNames[severity]))
+	return of[Error], of[Warning], of[Note]
+}
+
+// Summary counts diagnostics in one line. Notes are no problems.
+func Summary(diagnostics []Diagnostic, files int) string {
+	errors, warnings, notes := Count(diagnostics)
+	text := "no problems"
+	if problems := errors + warnings; problems > 0 {
+		var parts []string
+		if errors > 0 {
+			parts = append(parts, count(errors, "error"))
 		}
+		if warnings > 0 {
+			parts = append(parts, count(warnings, "warning"))
+		}
+		text = count(problems, "problem") + " (" + strings.Join(parts, ", ") + ")"
 	}
-	return count(len(diagnostics), "problem") + " (" + strings.Join(parts, ", ") + ")" + in
+	if notes > 0 {
+		text += ", " + count(notes, "note")
+	}
+	return text + " in " + count(files, "file")
 }
 
 func count(n int, what string) string {

@@ -41,13 +41,20 @@ func gather(files []File, last *Ruleset, log *report) *fileSet {
 	schema, used := newSchema(), &budget{}
 	for i := range files {
 		file := &files[i]
-		p := parse(file, schema, used, log)
+		p := file.parse(schema, used, log)
 		if p.half != "" {
 			set.half[file.Name] = p.half
 		}
 		set.add(file, &p, last)
 	}
 	return set
+}
+
+func (f *File) parse(schema *schema, used *budget, log *report) parsed {
+	if f.Config != nil {
+		return readConfig(f, used, log)
+	}
+	return parse(f, schema, used, log)
 }
 
 func (s *fileSet) add(file *File, p *parsed, last *Ruleset) {
@@ -75,7 +82,11 @@ func (s *fileSet) add(file *File, p *parsed, last *Ruleset) {
 		return
 	}
 	told := false
-	for _, name := range append(readableDomains(file.Data), last.FileDomains(file.Name)...) {
+	var named []string
+	if file.Config == nil {
+		named = readableDomains(file.Data)
+	}
+	for _, name := range append(named, last.FileDomains(file.Name)...) {
 		if holds(name) {
 			s.unit(name).rejected = true
 			told = true
@@ -95,6 +106,9 @@ func hash(files []File, opt Options) string {
 	for i := range files {
 		text([]byte(files[i].Name))
 		text(files[i].Data)
+		if files[i].DefaultsOnly {
+			text([]byte("defaults"))
+		}
 		if files[i].Err != nil {
 			text([]byte(files[i].Err.Error()))
 		}

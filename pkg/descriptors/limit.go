@@ -14,14 +14,19 @@ func (b *builder) limits(br *branch) []*Limit {
 		return nil
 	}
 	var all []*Limit
+	var marks []mark // of all
 	for _, written := range br.limited.limits {
 		l := b.limit(br, written)
 		if l == nil {
 			continue
 		}
 		if b.beside(all, l, written) {
-			all = append(all, l)
+			all, marks = append(all, l), append(marks, written.at)
+			b.noteFullStart(br, l, written)
 		}
+	}
+	if len(all) > 1 {
+		b.checkIdle(br, all, marks)
 	}
 	return all
 }
@@ -57,13 +62,16 @@ func (b *builder) limit(br *branch, w *limit) *Limit {
 		b.names = append(b.names, limitName{l.Name, w.name.at})
 	}
 	l.Replaces = b.replaced(w)
-	inherited := defaults{}
+	inherited, opt := defaults{}, b.opt
 	if d := br.limited.document.defaults; d != nil {
 		inherited = *d
 	}
-	l.DeniedHits = w.deniedHits.or(inherited.deniedHits.or(b.opt.DeniedHits))
-	l.OnStoreError = w.onStoreError.or(inherited.onStoreError.or(b.opt.OnStoreError))
-	algorithm := w.algorithm.or(inherited.algorithm.or(b.opt.algorithm()))
+	if br.limited.document.decoded {
+		opt = b.domain.defaults
+	}
+	l.DeniedHits = w.deniedHits.or(inherited.deniedHits.or(opt.DeniedHits))
+	l.OnStoreError = w.onStoreError.or(inherited.onStoreError.or(opt.OnStoreError))
+	algorithm := w.algorithm.or(inherited.algorithm.or(opt.algorithm()))
 	if w.unlimited.value {
 		// What an override needs is set here too.
 		l.Unlimited, l.Bucket = true, buckets.Limit{Algorithm: algorithm, Unbounded: b.opt.Unbounded}

@@ -22,6 +22,9 @@ type source struct {
 	name  string
 	data  []byte
 	lines []int // where each line begins; found when first needed
+	// paths has, for a source without text, what is in the place of columns of
+	// line 0: the paths of rules.
+	paths []string
 
 	// Where a column of a line was last looked for: the next is most often
 	// further on in the same line.

@@ -125,7 +125,7 @@ func (l *merging) add(part *descriptor, list int) {
 		l.parent.children = append(l.parent.children, b)
 		l.own(b)
 	} else if before := b.parts[len(b.parts)-1]; l.lists[b] == list && (len(part.limits) == 0 || len(before.limits) == 0) {
-		l.warn(part.at, "write it once", "%s is written twice in one list: first at line %d", describePart(part), before.at.line)
+		l.warn(part.at, "write it once", "%s is written twice in one list: first at %s", describePart(part), l.log.line(before.at))
 	}
 	b.parts = append(b.parts, part)
 	l.lists[b] = list

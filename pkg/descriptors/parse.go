@@ -47,7 +47,12 @@ func parse(file *File, schema *schema, used *budget, log *report) parsed {
 		if isNull(target(node)) {
 			continue
 		}
-		out.documents = append(out.documents, d.decode(node))
+		doc := d.decode(node)
+		if file.DefaultsOnly && doc.listed {
+			d.warn(node, "leave domain and defaults only", "rules come over xDS: descriptors of a file are passed over")
+			doc.descriptors, doc.listed = nil, false
+		}
+		out.documents = append(out.documents, doc)
 	}
 	if d.stopped() {
 		_, err := next(reader)
@@ -85,7 +90,9 @@ func (d *decoder) decode(n *yaml.Node) *document {
 	from, before := len(d.log.list), d.log.errors
 	doc := &document{at: d.mark(n)}
 	d.document = doc
-	decodeMap(d, n, d.schema.document, doc)
+	if !d.foreign(n) {
+		decodeMap(d, n, d.schema.document, doc)
+	}
 	if doc.domain.set && doc.defaults == nil && !doc.listed && d.log.errors == before {
 		d.warn(n, "write descriptors: [] if no rules is what you mean", "domain %s has neither descriptors nor defaults", quoted(doc.domain.value))
 	}

@@ -28,7 +28,19 @@ func (r *report) place(at mark) Place {
 	if at.src == 0 {
 		return Place{}
 	}
-	return Place{File: r.sources[at.src-1].name, Line: int(at.line), Col: int(at.col)}
+	src := r.sources[at.src-1]
+	if src.paths != nil {
+		return Place{File: src.name}
+	}
+	return Place{File: src.name, Line: int(at.line), Col: int(at.col)}
+}
+
+// line is where something stands within its file.
+func (r *report) line(at mark) string {
+	if at.line == 0 {
+		return r.place(at).String()
+	}
+	return fmt.Sprintf("line %d", at.line)
 }
 
 // add reports a problem once, however often an alias leads to it.
@@ -37,6 +49,9 @@ func (r *report) add(at mark, d Diagnostic) {
 		r.errors++
 	}
 	d.Place = r.place(at)
+	if at.src != 0 && r.sources[at.src-1].paths != nil {
+		d.Path = r.sources[at.src-1].paths[at.col-1]
+	}
 	id := d.String()
 	if _, again := r.seen[id]; again {
 		return
@@ -45,7 +60,7 @@ func (r *report) add(at mark, d Diagnostic) {
 		r.left++
 		return
 	}
-	if at.src != 0 {
+	if at.src != 0 && at.line != 0 {
 		d.Source, d.sourceCol = r.sources[at.src-1].excerpt(at)
 	}
 	if at.length != 0 {
@@ -85,4 +100,8 @@ func (r *report) error(at mark, domain, message, hint string) {
 
 func (r *report) warn(at mark, domain, message, hint string) {
 	r.add(at, Diagnostic{Severity: Warning, Domain: domain, Message: message, Hint: hint})
+}
+
+func (r *report) note(at mark, domain, message, hint string) {
+	r.add(at, Diagnostic{Severity: Note, Domain: domain, Message: message, Hint: hint})
 }

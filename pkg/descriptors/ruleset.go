@@ -16,8 +16,13 @@ type Place struct {
 	Col  int    `json:"col,omitempty"`  // from 1, in characters
 }
 
-// String is file:line:col.
-func (p Place) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col) }
+// String is file:line:col, or the file alone where there are no lines.
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
 
 // Ruleset is a compiled, immutable set of rules. It is safe for concurrent use.
 type Ruleset struct {
@@ -198,8 +203,11 @@ type Rule struct {
 	Shadow         bool
 	Quota          bool
 	DetailedMetric bool
-	ValueToMetric  []bool         // for each entry; nil if none
-	Metadata       map[string]any // of string, bool, float64, nil, []any, map[string]any; never written
+	ValueToMetric  []bool // for each entry; nil if none
+	// Buckets is how many buckets each limit of the rule has at most; 0 where an
+	// entry takes any value, and it is up to traffic.
+	Buckets  uint64
+	Metadata map[string]any // of string, bool, float64, nil, []any, map[string]any; never written
 }
 
 // Reason says how a match ended; it is a metric label.

@@ -1,6 +1,9 @@
 package descriptors
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/envoy-rls/envoy-rls/pkg/buckets"
 	"gopkg.in/yaml.v3"
 )
@@ -29,7 +32,9 @@ const (
 type field struct {
 	name     string
 	kind     kind
-	doc      string
+	doc      string   // for the reference and for editors
+	fallback string   // what it is if left out
+	also     []string // what other programs call it
 	required bool
 	enum     []string // of kindEnum
 	level    string   // of kindLevel and kindList
@@ -57,6 +62,17 @@ func newLevel[T any](name string, rows ...row[T]) *level[T] {
 		l.names = append(l.names, rows[i].name)
 	}
 	return l
+}
+
+// meant finds the field that another program's word stands for, or "".
+func (l *level[T]) meant(word string) string {
+	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
+	for i := range l.rows {
+		if slices.Contains(l.rows[i].also, word) {
+			return l.rows[i].name
+		}
+	}
+	return ""
 }
 
 func (l *level[T]) row(name string) *row[T] {
@@ -109,7 +125,7 @@ func newSchema() *schema {
 		descriptor: descriptorLevel(),
 		limit:      limitLevel(),
 		replace: newLevel(levelReplace,
-			row[replace]{field{name: "name", doc: "name of the limit to drop", required: true},
+			row[replace]{field{name: "name", doc: "The `name` of a limit: it is dropped from the calls that this one is in.", required: true},
 				func(d *decoder, r *replace, n *yaml.Node, _ *field) { r.name = d.text(n) }},
 		),
 	}
@@ -119,18 +135,18 @@ func newSchema() *schema {
 
 func documentLevel() *level[document] {
 	return newLevel(levelDocument,
-		row[document]{field{name: "domain", doc: "the domain that Envoy's filter names", required: true},
+		row[document]{field{name: "domain", doc: "The domain that Envoy's rate limit filter names.", required: true},
 			func(d *decoder, doc *document, n *yaml.Node, _ *field) { doc.domain = d.name(n) }},
-		row[document]{field{name: "match", kind: kindEnum, enum: []string{"fallback"}, doc: "fallback: try the next candidate where a branch leads nowhere"},
+		row[document]{field{name: "match", kind: kindEnum, enum: []string{"fallback"}, doc: "`fallback` tries the next candidate where a branch leads nowhere.", fallback: "the first is final"},
 			func(d *decoder, doc *document, n *yaml.Node, f *field) {
 				doc.fallback = enum(d, n, f, func(name string) (bool, bool) { return true, name == "fallback" })
 			}},
-		row[document]{field{name: "defaults", kind: kindLevel, level: levelDefaults, doc: "for every limit of this document"},
+		row[document]{field{name: "defaults", kind: kindLevel, level: levelDefaults, doc: "For limits of this document that say nothing."},
 			func(d *decoder, doc *document, n *yaml.Node, _ *field) {
 				doc.defaults = &defaults{at: d.mark(n)}
 				decodeMap(d, n, d.schema.defaults, doc.defaults)
 			}},
-		row[document]{field{name: "descriptors", kind: kindList, level: levelDescriptor, doc: "the rules for the first entry of a request's descriptor"},
+		row[document]{field{name: "descriptors", kind: kindList, level: levelDescriptor, also: []string{"rules", "limits", "rate_limits"}, doc: "The rules for the first entry of a request's descriptor; `[]` says that there are none."},
 			func(d *decoder, doc *document, n *yaml.Node, _ *field) {
 				doc.listed = true
 				doc.descriptors = d.descriptors(n)
@@ -140,15 +156,15 @@ func documentLevel() *level[document] {
 
 func defaultsLevel() *level[defaults] {
 	return newLevel(levelDefaults,
-		row[defaults]{field{name: "algorithm", kind: kindEnum, enum: algorithmNames(), doc: "of limits that name none"},
+		row[defaults]{field{name: "algorithm", kind: kindEnum, enum: algorithmNames(), doc: "Of limits that name none.", fallback: "DEFAULT_ALGORITHM"},
 			func(d *decoder, to *defaults, n *yaml.Node, f *field) {
 				to.algorithm = enum(d, n, f, buckets.ParseAlgorithm)
 			}},
-		row[defaults]{field{name: "on_store_error", kind: kindEnum, enum: storePolicyNames[:], doc: "of limits that name none"},
+		row[defaults]{field{name: "on_store_error", kind: kindEnum, enum: storePolicyNames[:], doc: "Of limits that name none.", fallback: "ON_STORE_ERROR"},
 			func(d *decoder, to *defaults, n *yaml.Node, f *field) {
 				to.onStoreError = enum(d, n, f, ParseStorePolicy)
 			}},
-		row[defaults]{field{name: "denied_hits", kind: kindEnum, enum: deniedHitsNames[:], doc: "of limits that name none"},
+		row[defaults]{field{name: "denied_hits", kind: kindEnum, enum: deniedHitsNames[:], doc: "Of limits that name none.", fallback: "auto"},
 			func(d *decoder, to *defaults, n *yaml.Node, f *field) {
 				to.deniedHits = enum(d, n, f, ParseDeniedHits)
 			}},

@@ -22,6 +22,9 @@ type Snapshot struct {
 	Held []Hold
 	// Forced says that the operator asked for it: nothing is to be held.
 	Forced bool
+	// Loaded, if set, is told what came of the snapshot, also if nothing has
+	// changed. It is called before emit returns.
+	Loaded func(Load)
 }
 
 // Hold is a file or folder that looks like one in the middle of being written.
@@ -73,6 +76,9 @@ func (l *Loader) Run(ctx context.Context, apply func(Load)) error {
 	return l.source.Run(ctx, func(s Snapshot) {
 		if l.take(s) {
 			apply(l.load)
+		}
+		if s.Loaded != nil {
+			s.Loaded(l.load)
 		}
 	})
 }

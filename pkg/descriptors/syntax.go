@@ -43,12 +43,13 @@ func (d *decoder) syntax(src *source, err error) {
 		d.log.error(at, "", "no anchor has the name "+quoted(name), "")
 		return
 	}
-	hint := ""
+	if line, col := templateLine(src.data); line > 0 {
+		d.log.error(mark{src: d.src, line: line, col: col}, "", "this is a template that nobody has rendered: {{ … }} is no YAML", renderHint)
+		return
+	}
+	hint := syntaxHint(message, string(bytes.TrimSpace(src.text(int(at.line)))))
 	if line := tabbed(src, int(at.line)); line > 0 {
 		at.line, hint = int32(line), "indent with spaces: YAML takes no tabs"
-	}
-	if strings.Contains(message, "Unicode character escape") {
-		hint = "write the character itself: YAML takes no pairs of \\u"
 	}
 	line := src.text(int(at.line))
 	at.col = int32(len(line)-len(bytes.TrimLeft(line, " \t"))) + 1
@@ -65,4 +66,29 @@ func tabbed(src *source, n int) int {
 		}
 	}
 	return 0
+}
+
+// syntaxHint guesses what was meant by a line that is no YAML.
+func syntaxHint(message, line string) string {
+	for _, c := range []struct {
+		begin, message string // of the line; in the message
+		hint           string
+	}{
+		{"<<<<<<<", "", "two versions were not merged: keep one, and leave the markers out"},
+		{"=======", "", "two versions were not merged: keep one, and leave the markers out"},
+		{">>>>>>>", "", "two versions were not merged: keep one, and leave the markers out"},
+		{"```", "", "leave out what Markdown puts around code"},
+		{"", "Unicode character escape", `write the character itself: YAML takes no pairs of \u`},
+		{"", "expected alphabetic or numeric character", `a text that begins with * or & needs quotes: "*"`},
+		{"", "cannot start any token", "a text that begins with this sign needs quotes"},
+		{"", "mapping values are not allowed", "a text with a colon and a space in it needs quotes; else this line is indented too far"},
+		{"", "could not find expected ':'", "each line is a field with its value: name: value"},
+		{"", "did not find expected key", "this line is indented otherwise than those it goes with"},
+		{"", "did not find expected '-' indicator", "this line is indented otherwise than those it goes with"},
+	} {
+		if strings.HasPrefix(line, c.begin) && strings.Contains(message, c.message) {
+			return c.hint
+		}
+	}
+	return ""
 }

@@ -65,7 +65,7 @@ func (d *decision) send(ctx context.Context, store buckets.Store, budget time.Du
 	if d.denied || d.failing {
 		d.call.Items = append(d.call.Items, veto(d.call.Items[0]))
 	}
-	d.call.Err = nil
+	d.call.Err, d.call.Return = nil, nil
 	d.calls[0] = &d.call
 	store.Decide(ctx, budget, d.calls[:])
 	d.receive()
@@ -104,6 +104,9 @@ func (d *decision) receive() {
 	if d.call.Err != nil {
 		if d.failed == nil {
 			d.failed = storeError(d.call.Err)
+		}
+		if d.call.Return != nil {
+			d.returns = append(d.returns, d.call.Return)
 		}
 		return
 	}

@@ -24,6 +24,7 @@ type decision struct {
 	keys  []byte
 
 	failed      *buckets.StoreError // why the store could not decide
+	returns     []func()            // give back what the store charged nonetheless
 	quotaPasses bool                // a quota limit is known to pass without a store
 	denied      bool
 	failing     bool  // undecided: a limit matters whose policy is error
@@ -82,6 +83,8 @@ func (d *decision) decide(ctx context.Context, ans *Answer) error {
 	d.ask(ctx)
 	if d.failed != nil {
 		d.byPolicy(ctx)
+		d.giveBack()
+		d.limiter.notice.say(d)
 	}
 	d.count()
 	if d.failing {

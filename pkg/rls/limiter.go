@@ -17,6 +17,7 @@ type Limiter struct {
 	opt       Options
 	rules     atomic.Pointer[rules]
 	decisions sync.Pool
+	notice    notice
 }
 
 // NewLimiter makes a limiter without rules: until Install, calls fail as
@@ -42,6 +43,12 @@ func (l *Limiter) Ruleset() *descriptors.Ruleset {
 // ans means nothing. It returns in time for ctx's deadline also if the store
 // does not. Nothing of req is kept.
 func (l *Limiter) Decide(ctx context.Context, req *Request, ans *Answer) error {
+	return l.decide(ctx, req, ans, nil)
+}
+
+// decide is Decide that also shows the decision, once it is made, to see if that
+// is not nil.
+func (l *Limiter) decide(ctx context.Context, req *Request, ans *Answer, see func(*decision)) error {
 	ans.Reset()
 	r := l.rules.Load()
 	if err := checkRequest(req, r); err != nil {
@@ -57,6 +64,9 @@ func (l *Limiter) Decide(ctx context.Context, req *Request, ans *Answer) error {
 	err := d.decide(ctx, ans)
 	if err == nil {
 		d.handles.Duration(l.opt.Now().Sub(begin))
+		if see != nil {
+			see(d)
+		}
 	}
 	d.end()
 	l.decisions.Put(d)

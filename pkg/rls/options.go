@@ -41,7 +41,9 @@ type Options struct {
 
 	Metrics Metrics          // nil counts nothing
 	Now     func() time.Time // nil = time.Now
-	Logger  *slog.Logger     // nil = none
+	// Logger is told, once in ten seconds at most, that store policies decide;
+	// nil = nobody is.
+	Logger *slog.Logger
 }
 
 func (o Options) filled() Options {

@@ -29,6 +29,17 @@ func (d *decision) byPolicy(ctx context.Context) {
 	d.countPolicies()
 }
 
+// giveBack undoes what the store charged although it could not decide, unless
+// policy lets the call pass.
+func (d *decision) giveBack() {
+	if !d.denied && !d.failing {
+		return
+	}
+	for _, undo := range d.returns {
+		undo()
+	}
+}
+
 // applyPolicy gives the verdict of a limit's policy; the one of local is left to
 // the embedded store. Shadow limits deny nobody, and refunds always pass.
 func (d *decision) applyPolicy(p *pick) {

@@ -45,6 +45,9 @@ func (c *client) get(path string, headers ...string) answer {
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+		}
 	}
 	res, err := c.http.Do(req)
 	if err != nil {

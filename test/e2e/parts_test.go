@@ -103,8 +103,16 @@ var patient = gatewayOptions{FailureModeDeny: true, Timeout: "2s"}
 func startGateway(t *testing.T, opts gatewayOptions, servers ...*rls) *gateway {
 	t.Helper()
 	g := &gateway{port: freePort(t), adminPort: freePort(t)}
-	file := filepath.Join(t.TempDir(), "envoy.yaml")
-	if err := os.WriteFile(file, []byte(g.config(t, opts, servers)), 0o600); err != nil {
+	g.run(t, g.config(t, opts, servers))
+	return g
+}
+
+// run runs Envoy with a configuration that has the gateway's ports, and returns
+// the file that it is in.
+func (g *gateway) run(t *testing.T, config string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "envoy.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g.process = start(t, "envoy", nil, envoyBinary,
@@ -113,7 +121,7 @@ func startGateway(t *testing.T, opts gatewayOptions, servers ...*rls) *gateway {
 		code, _ := httpGet(ctx, "http://127.0.0.1:"+g.adminPort+"/ready")
 		return code == http.StatusOK
 	})
-	return g
+	return file
 }
 
 func (g *gateway) config(t *testing.T, opts gatewayOptions, servers []*rls) string {
