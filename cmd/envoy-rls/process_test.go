@@ -356,6 +356,7 @@ func TestSecondSignal(t *testing.T) {
 	until(t, "it is ready", s.ready)
 	s.signal(syscall.SIGTERM)
 	until(t, "it drains", func() bool { return len(s.logged("draining")) > 0 })
+	time.Sleep(time.Second) // signals in quick succession are one
 	s.signal(syscall.SIGTERM)
 	if code := s.exits(); code != 1 {
 		t.Errorf("exit code %d", code)

@@ -106,6 +106,7 @@ func TestPasswordsStaySecret(t *testing.T) {
 		"refused":              {"--store=redis://user:" + secret + "@" + refuses},
 		"refused, from a file": {"--redis-url=" + refuses, "--redis-auth-file=" + file},
 		"repeated":             {"--redis-url=" + repeats, "--redis-auth=user:" + secret},
+		"repeated, cluster":    {"--store=redis-cluster://user:" + secret + "@" + repeats},
 		"repeated, sentinel":   {"--redis-type=sentinel", "--redis-url=main," + repeats, "--redis-auth=" + secret, "--redis-sentinel-auth=user:" + secret},
 		"refused, TLS":         {"--store=rediss://:" + secret + "@" + takes},
 		"per second":           {"--redis-url=" + takes, "--redis-auth=" + secret, "--redis-persecond", "--redis-persecond-url=redis://:" + secret + "@" + refuses},

@@ -37,7 +37,11 @@ func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error
 		metrics.SetReady(ready)
 		grpc.SetServing(ready)
 	})
-	installer := &installer{install: limiter.Install, health: health, metrics: metrics, log: log}
+	install := func(set *descriptors.Ruleset) {
+		warnOfHashKey(log, s, set)
+		limiter.Install(set)
+	}
+	installer := &installer{install: install, health: health, metrics: metrics, log: log}
 	rules := openSource(s.Rules)
 	loader := descriptors.NewLoader(rules, ruleOptions(s))
 	server := &lifecycle.Server{
@@ -67,7 +71,7 @@ func limiterOptions(s *settings.Settings, store, local buckets.Store, m *telemet
 	return rls.Options{
 		Store:     store,
 		Local:     local,
-		Keyer:     buckets.Keyer{Prefix: s.Store.KeyPrefix, HashKey: []byte(s.Store.HashKey)},
+		Keyer:     buckets.Keyer{Prefix: s.Store.KeyPrefix, HashKey: hashKey(s)},
 		Budget:    s.Store.Timeout,
 		Replicas:  s.Store.Replicas,
 		Reference: s.Rules.Profile == settings.Ratelimit,

@@ -111,6 +111,10 @@ func (r *running) wait(ctx context.Context) error {
 	}
 }
 
+// sameStop is how long after a signal to end another is taken for the same wish:
+// who signals a process and then its group signals twice.
+const sameStop = 500 * time.Millisecond
+
 // end drains and stops. A second signal cuts both short.
 func (r *running) end() error {
 	ctx, cut := context.WithTimeout(context.Background(), r.ShutdownTimeout)
@@ -123,13 +127,14 @@ func (r *running) end() error {
 		}
 		done <- r.stop(ctx)
 	}()
+	begin := time.Now()
 	var second error
 	for {
 		select {
 		case err := <-done:
 			return errors.Join(second, err)
 		case sig := <-r.signals:
-			if sig != syscall.SIGHUP {
+			if sig != syscall.SIGHUP && time.Since(begin) >= sameStop {
 				second = ErrSecondSignal
 				cut()
 			}

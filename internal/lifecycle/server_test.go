@@ -155,6 +155,16 @@ func TestSecondSignalCutsTheEnd(t *testing.T) {
 		"3s task ended", "3s store closed", "3s returned")
 }
 
+// Who signals a process and then its group signals twice, and means it once.
+func TestTwoSignalsAtOnceAreOne(t *testing.T) {
+	lines, err := run(t, func(d *diary) *Server { return d.server() },
+		syscall.SIGTERM, 10*time.Millisecond, syscall.SIGTERM)
+	if err != nil {
+		t.Error(err)
+	}
+	wantLines(t, lines, "0s ready true", "0s ready false", "10s task ended", "10s store closed", "10s returned")
+}
+
 func TestHangupReloads(t *testing.T) {
 	lines, err := run(t, func(d *diary) *Server { return d.server() },
 		time.Second, syscall.SIGHUP, time.Second, syscall.SIGHUP, time.Second, syscall.SIGTERM)

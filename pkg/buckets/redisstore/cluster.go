@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -151,8 +152,11 @@ func (c *cluster) ask(addr string) ([]redis.ClusterSlot, error) {
 	client := c.store.opt.client(refreshPatience, fixed(addr), nil)
 	defer client.Close()
 	slots, err := client.ClusterSlots(context.Background()).Result()
-	if err != nil && isReply(err) && strings.Contains(err.Error(), "cluster support disabled") {
-		err = fmt.Errorf("%w: is it a single server? then use redis:// (REDIS_TYPE=single)", err)
+	switch {
+	case isReply(err) && strings.Contains(err.Error(), "cluster support disabled"):
+		err = errors.New("cluster support disabled: is it a single server? then use redis:// (REDIS_TYPE=single)")
+	case isReply(err):
+		err = storeError(err) // a reply may repeat a password
 	}
 	if err == nil && len(slots) == 0 {
 		err = fmt.Errorf("has no slots")

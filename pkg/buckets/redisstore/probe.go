@@ -18,13 +18,11 @@ const (
 // server that is back; the lanes then dial anew, for it may be another server
 // that answers.
 func (n *node) probe() {
-	client := n.store.opt.client(probePatience, n.resolve, nil)
-	defer client.Close()
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for {
 		if !n.store.answered.Load() || n.breaker.isOpen.Load() {
-			err := client.Ping(context.Background()).Err()
+			err := n.ping()
 			if alive(err) {
 				for _, l := range n.lanes {
 					l.stale.Store(true)
@@ -43,6 +41,13 @@ func (n *node) probe() {
 			return
 		}
 	}
+}
+
+// ping asks on a connection of its own.
+func (n *node) ping() error {
+	client := n.store.opt.client(probePatience, n.resolve, nil)
+	defer client.Close()
+	return client.Ping(context.Background()).Err()
 }
 
 // alive takes every answer for a sign of life but those that say "not yet". A
