@@ -64,13 +64,15 @@ func (s *Store) connect() {
 		s.spread, s.split = spread.New(slots{s}), spread.New(singles{s})
 	case Sentinel:
 		named := newSentinels(&s.opt)
-		one := &alone{}
+		one := &alone{ready: make(chan struct{})}
 		s.topology = one
 		one.server = newNode(s, "master "+s.opt.Master, named.master)
+		close(one.ready)
 	default:
-		one := &alone{}
+		one := &alone{ready: make(chan struct{})}
 		s.topology = one
 		one.server = newNode(s, s.opt.Addrs[0], fixed(s.opt.Addrs[0]))
+		close(one.ready)
 	}
 }
 
