@@ -52,7 +52,7 @@ func TestChaosOnOneServer(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 		}},
-		{name: "OutOfMemory", kinds: []buckets.ErrorKind{buckets.KindMemory, buckets.KindTimeout, buckets.KindBreaker}, fault: func(t *testing.T, server *redistest.Server) {
+		{name: "OutOfMemory", kinds: []buckets.ErrorKind{buckets.KindMemory}, fault: func(t *testing.T, server *redistest.Server) {
 			admin := server.Client()
 			admin.MustDo(t, "CONFIG", "SET", "maxmemory", "1")
 			time.Sleep(500 * time.Millisecond)
@@ -61,7 +61,7 @@ func TestChaosOnOneServer(t *testing.T) {
 		{name: "Sleeping", args: []string{"--enable-debug-command", "yes"}, kinds: silent, fault: func(t *testing.T, server *redistest.Server) {
 			server.Client().MustDo(t, "DEBUG", "SLEEP", "1")
 		}},
-		{name: "ReadOnly", kinds: []buckets.ErrorKind{buckets.KindReadonly, buckets.KindConnection, buckets.KindTimeout, buckets.KindBreaker}, fault: func(t *testing.T, server *redistest.Server) {
+		{name: "ReadOnly", kinds: []buckets.ErrorKind{buckets.KindReadonly, buckets.KindConnection}, fault: func(t *testing.T, server *redistest.Server) {
 			admin := server.Client()
 			admin.MustDo(t, "REPLICAOF", "127.0.0.1", "1")
 			time.Sleep(500 * time.Millisecond)

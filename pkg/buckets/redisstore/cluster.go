@@ -43,9 +43,11 @@ type cluster struct {
 func newCluster(s *Store) *cluster {
 	c := &cluster{store: s, wake: make(chan struct{}, 1), byAddr: map[string]*node{}}
 	c.slots.Store(new(slotMap))
-	c.done.Go(c.watch)
 	return c
 }
+
+// start looks at the cluster from now on.
+func (c *cluster) start() { c.done.Go(c.watch) }
 
 func (c *cluster) slotted() bool { return true }
 
@@ -70,6 +72,7 @@ func (c *cluster) at(addr string) *node {
 	n := c.byAddr[addr]
 	if n == nil {
 		n = newNode(c.store, addr, fixed(addr))
+		n.start()
 		c.byAddr[addr] = n
 	}
 	return n

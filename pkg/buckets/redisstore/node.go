@@ -33,12 +33,18 @@ func newNode(s *Store, name string, resolve func(context.Context) (string, error
 		closing: make(chan struct{}),
 	}
 	for range s.opt.Lanes {
-		l := newLane(n)
-		n.lanes = append(n.lanes, l)
+		n.lanes = append(n.lanes, newLane(n))
+	}
+	return n
+}
+
+// start runs lanes and probe. The topology must have the node by then: they tell
+// it what they meet.
+func (n *node) start() {
+	for _, l := range n.lanes {
 		n.finished.Go(l.run)
 	}
 	n.finished.Go(n.probe)
-	return n
 }
 
 // send queues a call; it fails it at once if there is no use.

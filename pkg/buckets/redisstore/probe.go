@@ -24,9 +24,11 @@ func (n *node) probe() {
 		if !n.store.answered.Load() || n.breaker.isOpen.Load() {
 			err := n.ping()
 			if alive(err) {
-				for _, l := range n.lanes {
-					l.stale.Store(true)
-					l.abort(probePatience)
+				if n.breaker.isOpen.Load() { // else runs are slow at most: a busy start
+					for _, l := range n.lanes {
+						l.stale.Store(true)
+						l.abort(probePatience)
+					}
 				}
 				n.recovered()
 			} else {

@@ -60,19 +60,19 @@ func New(opt Options) (*Store, error) {
 func (s *Store) connect() {
 	switch s.opt.Kind {
 	case Cluster:
-		s.topology = newCluster(s)
+		many := newCluster(s)
+		s.topology = many
 		s.spread, s.split = spread.New(slots{s}), spread.New(singles{s})
+		many.start()
 	case Sentinel:
 		named := newSentinels(&s.opt)
-		one := &alone{ready: make(chan struct{})}
+		one := &alone{server: newNode(s, "master "+s.opt.Master, named.master)}
 		s.topology = one
-		one.server = newNode(s, "master "+s.opt.Master, named.master)
-		close(one.ready)
+		one.server.start()
 	default:
-		one := &alone{ready: make(chan struct{})}
+		one := &alone{server: newNode(s, s.opt.Addrs[0], fixed(s.opt.Addrs[0]))}
 		s.topology = one
-		one.server = newNode(s, s.opt.Addrs[0], fixed(s.opt.Addrs[0]))
-		close(one.ready)
+		one.server.start()
 	}
 }
 

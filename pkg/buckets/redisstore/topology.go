@@ -28,11 +28,10 @@ type topology interface {
 // alone is the topology of one server, or of one master at a time.
 type alone struct {
 	server  *node
-	ready   chan struct{} // closed once server is set: its goroutines may be quicker
-	redials atomic.Int64  // when it was last suspected, in ns since the store began
+	redials atomic.Int64 // when it was last suspected, in ns since the store began
 }
 
-func (a *alone) node(int) *node          { <-a.ready; return a.server }
+func (a *alone) node(int) *node          { return a.server }
 func (a *alone) nodes() []*node          { return []*node{a.server} }
 func (a *alone) moved(int, string) *node { return nil }
 func (a *alone) at(string) *node         { return nil }
@@ -45,7 +44,6 @@ const redialAtMost = 250 * time.Millisecond
 // suspect has every connection dialled anew: a name or a sentinel may now lead
 // to another server.
 func (a *alone) suspect() {
-	<-a.ready
 	now, last := a.server.store.since(), a.redials.Load()
 	if now-last >= int64(redialAtMost) && a.redials.CompareAndSwap(last, now) {
 		a.server.redial()

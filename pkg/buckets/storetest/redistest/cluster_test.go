@@ -19,10 +19,10 @@ func TestCluster(t *testing.T) {
 		t.Errorf("SET = %v", got)
 	}
 	next := c.Failover(master)
+	c.AwaitWhole()
 	if c.MasterOf(slot) != next || next == master {
 		t.Errorf("slot %d is not on the new master", slot)
 	}
-	c.AwaitWhole()
 	if got := string(c.Get(t, "foo")); got != "bar" {
 		t.Errorf("after the failover: %q", got)
 	}
