@@ -7,104 +7,119 @@ import (
 	"github.com/envoy-rls/envoy-rls/pkg/buckets"
 )
 
-// bucketID is a key as 128 bits of a seeded hash. At a million buckets the
-// chance that two of them meet is below 10^-26.
-type bucketID [2]uint64
-
-// entry is a state without its log, and when it will equal a fresh one. It
-// holds no pointers.
-type entry struct {
-	count, prev   uint64
-	frac, time    int64
-	freshAtMicros int64
-}
-
 // shard is a part of the buckets. All methods want mu held.
 type shard struct {
-	mu      sync.Mutex
-	entries map[bucketID]entry
-	logs    map[bucketID][]buckets.Hit // sliding_window_log only
-	peak    int                        // most entries since the map was made
+	mu   sync.Mutex
+	hand uint32 // the position that dropStale looks at next
+	table
+	logs *logs // sliding_window_log only; nil as long as there are none
+	_    [8]byte
+	_    [32]byte // a shard has two cache lines of its own
+}
 
-	_ [32]byte // a shard has a cache line of its own
+// logs are the logs of buckets, apart from their entries.
+type logs struct {
+	byID map[bucketID][]buckets.Hit
+	peak int // most logs since the map was made
 }
 
 const (
 	minShards     = 256
-	maxShards     = 1 << 16
-	bucketsAShard = 1024 // so that a walk over a shard takes well below 100 µs
+	maxShards     = 1 << 21
+	bucketsAShard = 1024
+
+	// maxBuckets is as many as the shards can hold with room to spare.
+	maxBuckets = maxShards * bucketsAShard
 )
 
 // shardCount is a power of two.
-func shardCount(maxBuckets int) int {
+func shardCount(most int) int {
 	n := minShards
-	for n < maxShards && n*bucketsAShard < maxBuckets {
+	for n < maxShards && n*bucketsAShard < most {
 		n *= 2
 	}
 	return n
 }
 
 func (sh *shard) load(id bucketID, isLog bool) buckets.State {
-	e, ok := sh.entries[id]
-	if !ok {
+	e, _ := sh.find(id)
+	if e == nil {
 		return buckets.State{}
 	}
-	state := buckets.State{Count: e.count, Prev: e.prev, Frac: e.frac, Time: e.time}
-	if isLog {
-		state.Log = sh.logs[id]
+	state := buckets.State{Count: e.count, Time: e.time}
+	if e.rest < 0 {
+		state.Prev = uint64(-e.rest)
+	} else {
+		state.Frac = e.rest
+	}
+	if isLog && sh.logs != nil {
+		state.Log = sh.logs.byID[id]
 	}
 	return state
 }
 
 func (sh *shard) peek(id bucketID) (buckets.State, bool) {
-	_, ok := sh.entries[id]
+	e, _ := sh.find(id)
 	state := sh.load(id, true)
 	state.Log = slices.Clone(state.Log)
-	return state, ok
+	return state, e != nil
 }
 
-// store keeps a bucket and tells whether it is new.
-func (sh *shard) store(id bucketID, b *buckets.Bucket) bool {
-	if sh.entries == nil {
-		sh.entries = make(map[bucketID]entry)
+// store keeps a bucket and returns how many the shard has more now: 1, or 0 if
+// the bucket is not new.
+func (sh *shard) store(id bucketID, b *buckets.Bucket) int {
+	e, _ := sh.find(id)
+	added := 0
+	if e == nil {
+		if e = sh.add(id); e == nil {
+			// By chance of the hash this shard has 60 times its share.
+			sh.drop(sh.at(0).id)
+			e, added = sh.add(id), -1
+		}
+		added++
 	}
-	before := len(sh.entries)
-	sh.entries[id] = entry{b.State.Count, b.State.Prev, b.State.Frac, b.State.Time, b.FreshAtMicros}
-	sh.peak = max(sh.peak, len(sh.entries))
+	e.count, e.rest = b.State.Count, b.State.Frac-int64(b.State.Prev)
+	e.time, e.freshAtMicros = b.State.Time, b.FreshAtMicros
 	sh.storeLog(id, b.State.Log)
-	return len(sh.entries) > before
+	return added
 }
 
 func (sh *shard) storeLog(id bucketID, log []buckets.Hit) {
 	if len(log) == 0 {
-		delete(sh.logs, id)
+		sh.dropLog(id)
 		return
 	}
 	if sh.logs == nil {
-		sh.logs = make(map[bucketID][]buckets.Hit)
+		sh.logs = &logs{byID: make(map[bucketID][]buckets.Hit)}
 	}
-	sh.logs[id] = log
+	sh.logs.byID[id] = log
+	sh.logs.peak = max(sh.logs.peak, len(sh.logs.byID))
 }
 
 // drop removes a bucket and returns how many it removed: 1 or 0.
 func (sh *shard) drop(id bucketID) int {
-	before := len(sh.entries)
-	delete(sh.entries, id)
-	delete(sh.logs, id)
-	return before - len(sh.entries)
+	sh.dropLog(id)
+	return sh.remove(id)
 }
 
-// dropStale looks at up to n buckets, at random, and drops those that equal a
-// fresh one. It returns how many it dropped.
+func (sh *shard) dropLog(id bucketID) {
+	if sh.logs != nil {
+		delete(sh.logs.byID, id)
+	}
+}
+
+// dropStale looks at the next n buckets, round and round, drops those that equal
+// a fresh one, and returns how many that were.
 func (sh *shard) dropStale(nowMicros int64, n int) int {
 	dropped := 0
-	for id, e := range sh.entries {
-		if n == 0 {
-			break
+	for ; n > 0 && sh.len > 0; n-- {
+		if int(sh.hand) >= sh.len {
+			sh.hand = 0
 		}
-		n--
-		if e.freshAtMicros <= nowMicros {
-			dropped += sh.drop(id)
+		if e := sh.at(int(sh.hand)); e.freshAtMicros <= nowMicros {
+			dropped += sh.drop(e.id) // another takes its place, and is next
+		} else {
+			sh.hand++
 		}
 	}
 	return dropped
@@ -113,23 +128,19 @@ func (sh *shard) dropStale(nowMicros int64, n int) int {
 // worthShrinking is the size of a map from which on it is worth to be made anew.
 const worthShrinking = 64
 
-// shrink gives memory back once a shard holds a quarter of what it held: a Go
-// map never does so by itself.
+// shrink gives memory back: the map of logs once it holds a quarter of what it
+// held, for a Go map never does so by itself.
 func (sh *shard) shrink() {
-	if sh.peak < worthShrinking || len(sh.entries) > sh.peak/4 {
-		return
+	sh.table.shrink()
+	switch {
+	case sh.logs == nil:
+	case len(sh.logs.byID) == 0:
+		sh.logs = nil
+	case sh.logs.peak >= worthShrinking && len(sh.logs.byID) <= sh.logs.peak/4:
+		kept := make(map[bucketID][]buckets.Hit, len(sh.logs.byID))
+		for id, log := range sh.logs.byID {
+			kept[id] = log
+		}
+		sh.logs = &logs{kept, len(kept)}
 	}
-	sh.entries, sh.logs = copyOf(sh.entries), copyOf(sh.logs)
-	sh.peak = len(sh.entries)
-}
-
-func copyOf[V any](old map[bucketID]V) map[bucketID]V {
-	if len(old) == 0 {
-		return nil
-	}
-	kept := make(map[bucketID]V, len(old))
-	for id, v := range old {
-		kept[id] = v
-	}
-	return kept
 }

@@ -15,7 +15,8 @@ const DefaultMaxBuckets = 1_000_000
 
 // Options say how a store works. The zero value is a store with all defaults.
 type Options struct {
-	// MaxBuckets bounds the number of buckets; 0 is DefaultMaxBuckets.
+	// MaxBuckets bounds the number of buckets; 0 is DefaultMaxBuckets. More than
+	// 2^31 are as 2^31.
 	MaxBuckets int
 	// Now is the clock, in microseconds since the Unix epoch; nil is the wall
 	// clock. It is called with shards locked and must not call the store.
@@ -52,6 +53,7 @@ func New(o Options) *Store {
 	if o.MaxBuckets <= 0 {
 		o.MaxBuckets = DefaultMaxBuckets
 	}
+	o.MaxBuckets = min(o.MaxBuckets, maxBuckets)
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMicro() }
 	}
@@ -124,11 +126,11 @@ func (s *Store) keep(id bucketID, b *buckets.Bucket, now int64) {
 		s.len.Add(int64(-shard.drop(id)))
 		return
 	}
-	if shard.store(id, b) {
-		s.len.Add(1)
+	if added := shard.store(id, b); added > 0 {
 		if !s.keepStale {
-			s.len.Add(int64(-shard.dropStale(now, sampledOnInsert)))
+			added -= shard.dropStale(now, lookedAtOnInsert)
 		}
+		s.len.Add(int64(added))
 	}
 }
 

@@ -138,8 +138,8 @@ func TestFreshBucketsAreDropped(t *testing.T) {
 		t.Errorf("Len() = %d, Evictions() = %d after all windows ended", s.Len(), s.Evictions())
 	}
 	for i := range s.shards {
-		if sh := &s.shards[i]; sh.entries != nil && sh.peak >= worthShrinking {
-			t.Fatalf("shard %d still holds the map of its %d entries", i, s.shards[i].peak)
+		if sh := &s.shards[i]; len(sh.chunks) > 0 || len(sh.index) > 0 {
+			t.Fatalf("shard %d still holds %d chunks and an index of %d", i, len(sh.chunks), len(sh.index))
 		}
 	}
 }
@@ -227,16 +227,17 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	held, logs := 0, 0
 	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.mu.Lock()
-		held += len(sh.entries)
-		for id := range sh.logs {
+		sh := &s.shards[i] // at rest: no lock is needed
+		held += sh.len
+		if sh.logs == nil {
+			continue
+		}
+		for id := range sh.logs.byID {
 			logs++
-			if _, ok := sh.entries[id]; !ok {
+			if e, _ := sh.find(id); e == nil {
 				t.Error("a log without its entry")
 			}
 		}
-		sh.mu.Unlock()
 	}
 	if held != s.Len() || held > most || logs == 0 {
 		t.Errorf("%d buckets and %d logs, Len() = %d, at most %d", held, logs, s.Len(), most)

@@ -11,7 +11,11 @@ const (
 	passSteps = 512
 	stepEvery = 20 * time.Millisecond
 
-	sampledOnInsert   = 2
+	// sweepStep is how many buckets are looked at under one lock: also where all
+	// of them are dropped, that takes well below 100 µs.
+	sweepStep = 256
+
+	lookedAtOnInsert  = 2
 	sampledOnEviction = 8
 )
 
@@ -38,11 +42,21 @@ func (s *Store) pass(every time.Duration) {
 	}
 }
 
+// sweep looks once at as many buckets as a shard holds, sweepStep under one
+// lock, drops those that became fresh and gives memory back.
 func (s *Store) sweep(sh *shard) {
+	left := 0
+	sh.locked(func() { left = sh.len })
+	for ; left > 0; left -= sweepStep {
+		sh.locked(func() { s.len.Add(int64(-sh.dropStale(s.now(), sweepStep))) })
+	}
+	sh.locked(sh.shrink)
+}
+
+func (sh *shard) locked(f func()) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	s.len.Add(int64(-sh.dropStale(s.now(), math.MaxInt)))
-	sh.shrink()
+	f()
 }
 
 // makeRoom drops buckets until there are no more than most. No shard is locked
@@ -59,29 +73,38 @@ func (s *Store) makeRoom() {
 // evict drops the bucket nearest to fresh of those it samples, from as many
 // shards as it takes.
 func (s *Store) evict() {
-	var nearest bucketID
-	freshAt, sampled := int64(math.MaxInt64), 0
+	nearest := entry{freshAtMicros: math.MaxInt64}
+	sampled := 0
 	from := rand.IntN(len(s.shards))
 	for i := 0; i < len(s.shards) && sampled < sampledOnEviction; i++ {
-		sh := &s.shards[(from+i)%len(s.shards)]
+		sh := &s.shards[(from+i)&(len(s.shards)-1)]
 		sh.mu.Lock()
-		for id, e := range sh.entries {
-			if sampled == sampledOnEviction {
-				break
-			}
-			sampled++
-			if e.freshAtMicros < freshAt {
-				nearest, freshAt = id, e.freshAtMicros
-			}
-		}
+		sampled += sh.sample(&nearest, sampledOnEviction-sampled)
 		sh.mu.Unlock()
 	}
-	sh := s.shardOf(nearest)
+	sh := s.shardOf(nearest.id)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	dropped := sh.drop(nearest)
+	dropped := sh.drop(nearest.id)
 	s.len.Add(int64(-dropped))
-	if dropped > 0 && freshAt > s.now() {
+	if dropped > 0 && nearest.freshAtMicros > s.now() {
 		s.evictions.Add(1)
 	}
+}
+
+// sample looks at up to n buckets, spread evenly over the shard from a random
+// one on, leaves the nearest to fresh in nearest, if it is nearer, and returns
+// how many it looked at.
+func (sh *shard) sample(nearest *entry, n int) int {
+	n = min(n, sh.len)
+	if n == 0 {
+		return 0
+	}
+	from := rand.IntN(sh.len)
+	for i := range n {
+		if e := sh.at((from + i*sh.len/n) % sh.len); e.freshAtMicros < nearest.freshAtMicros {
+			*nearest = *e
+		}
+	}
+	return n
 }
