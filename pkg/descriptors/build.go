@@ -97,7 +97,7 @@ func (a above) with(br *branch, shown string) above {
 		m.Kind = buckets.Sensitive
 	}
 	return above{
-		path:    a.path + "/" + br.key + shown,
+		path:    a.path + "/" + shorten(br.key) + shown,
 		marks:   append(slices.Clip(a.marks), m),
 		marked:  a.marked || m.Kind != buckets.Plain,
 		metrics: append(slices.Clip(a.metrics), br.valueToMetric),
@@ -121,12 +121,18 @@ func (br *branch) values() uint64 {
 // sharedText names the bucket of all values of a selector; a long text by its
 // hash, since it goes into every key.
 func sharedText(text string) string {
-	if len(text) <= 128 {
+	if len(text) <= maxShared {
 		return text
 	}
-	sum := sha256.Sum256([]byte(text))
-	return `\#` + hex.EncodeToString(sum[:16])
+	h := sha256.New()
+	hashText(h, text)
+	return hashedText(h.Sum(nil))
 }
+
+// maxShared is the longest text that names a bucket by itself.
+const maxShared = 128
+
+func hashedText(sum []byte) string { return `\#` + hex.EncodeToString(sum[:16]) }
 
 // children compiles what is below a node. Branches come sorted.
 func (b *builder) children(n *node, tree *branch, a above) {

@@ -9,7 +9,11 @@
 // problem of every file is reported at once, each with its place and a hint, as a
 // [Diagnostic]. What is in error rejects no more than its domain, which keeps its
 // last good rules. No file can make it crash, hang, or use much more than the
-// file is worth: size, nesting, aliases, rules and patterns are bounded.
+// file is worth: size, nesting, aliases, rules and patterns are bounded. A long
+// list is parsed in pieces, side by side.
+//
+// The same table makes the JSON Schema for editors ([JSONSchema]) and the
+// reference ([Language]).
 //
 // # Matching
 //
@@ -27,7 +31,9 @@
 // # Sources
 //
 // A [Source] finds rule files and tells when they change; filesource looks into
-// folders. A [Loader] compiles what it finds over what is in force.
+// folders, xdssource asks a control plane. What needs no YAML comes as a [Config]
+// and is compiled as a document is. A [Loader] compiles what a source finds over
+// what is in force.
 //
 // The package knows YAML, and nothing of Envoy, of stores or of the clock.
 package descriptors

@@ -243,7 +243,10 @@ func (b *builder) replaced(w *limit) []string {
 // wireName is a name as it may stand in a header that is not escaped.
 func wireName(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'`,;\\", r) {
+		switch {
+		case r <= ' ', r >= 0x7f:
+			return '_'
+		case r == '"', r == '\'', r == '`', r == ',', r == ';', r == '\\':
 			return '_'
 		}
 		return r

@@ -25,6 +25,7 @@ type branchID struct {
 	key  string
 	kind selectorKind
 	text string
+	sign byte // = for an exact text, * for a pattern, where they are told apart
 }
 
 // siblings are the descriptors of one written list.
@@ -117,7 +118,7 @@ func (m *merger) children(parent *branch, lists []siblings) {
 
 // add files a descriptor, which stands in a numbered list, under its node.
 func (l *merging) add(part *descriptor, list int) {
-	id := branchID{part.key.value, part.selector.kind, part.selector.text}
+	id := branchID{key: part.key.value, kind: part.selector.kind, text: part.selector.text}
 	b := l.nodes[id]
 	if b == nil {
 		b = &branch{key: part.key.value, selector: part.selector}
@@ -148,22 +149,22 @@ func (l *merging) order(part *descriptor, list int) {
 
 // own holds selectors that list texts or networks to having none in common.
 func (l *merging) own(b *branch) {
-	claim := func(shown, text string) {
-		id := branchID{b.key, b.selector.kind, text}
+	claim := func(sign byte, text string) {
+		id := branchID{b.key, b.selector.kind, text, sign}
 		if other := l.owners[id]; other != nil && other != b {
-			l.fail(b.selector.at, "write it in one of the two", "%s of key %s has a rule already, at %s", quoted(shown), quoted(b.key), l.log.place(other.parts[0].at))
+			l.fail(b.selector.at, "write it in one of the two", "%s of key %s has a rule already, at %s", quoted(text), quoted(b.key), l.log.place(other.parts[0].at))
 			return
 		}
 		l.owners[id] = b
 	}
 	for _, value := range b.selector.exact {
-		claim(value, "="+value)
+		claim('=', value)
 	}
 	for i := range b.selector.patterns {
-		claim(b.selector.patterns[i].text, "*"+b.selector.patterns[i].text)
+		claim('*', b.selector.patterns[i].text)
 	}
 	for _, prefix := range b.selector.prefixes {
-		claim(prefix.String(), prefix.String())
+		claim('=', prefix.String())
 	}
 }
 

@@ -33,9 +33,9 @@ func parse(file *File, schema *schema, used *budget, log *report) parsed {
 	}
 	d.aliasLeft = aliasNodes + aliasFactor*separators(file.Data)
 	var out parsed
-	reader := yaml.NewDecoder(bytes.NewReader(file.Data))
+	reader := readDocuments(file.Data)
 	for !d.stopped() {
-		node, err := next(reader)
+		node, err := reader.next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -55,7 +55,7 @@ func parse(file *File, schema *schema, used *budget, log *report) parsed {
 		out.documents = append(out.documents, doc)
 	}
 	if d.stopped() {
-		_, err := next(reader)
+		_, err := reader.next()
 		out.failed = !errors.Is(err, io.EOF)
 	}
 	if log.errors == before {

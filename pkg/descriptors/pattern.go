@@ -23,6 +23,9 @@ var quotePattern = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `|`, `\|`)
 // parsePattern reads a value of a rule file. A \ is special only before a *:
 // \* is a star, \\* a \ and any run.
 func parsePattern(written string, at mark) pattern {
+	if !strings.Contains(written, "*") {
+		return pattern{at: at, text: quotePattern.Replace(written), prefix: written, weight: len(written), literal: true}
+	}
 	p := pattern{at: at}
 	var parts []string
 	var part strings.Builder

@@ -1,6 +1,10 @@
 package descriptors
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/crc32"
+	"io"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -53,9 +57,29 @@ func textSelector(written []setting[string]) selector {
 	for i := range s.patterns {
 		texts = append(texts, s.patterns[i].text)
 	}
-	s.text = strings.Join(texts, "|")
+	s.text = joinTexts(texts)
 	s.shown = show(written)
 	return s
+}
+
+// joinTexts makes one text of those of a list; a long one is the hash that names
+// its bucket, too.
+func joinTexts(texts []string) string {
+	size := len(texts) - 1
+	for _, text := range texts {
+		size += len(text)
+	}
+	if len(texts) == 1 || size <= maxShared {
+		return strings.Join(texts, "|")
+	}
+	h := sha256.New()
+	for i, text := range texts {
+		if i > 0 {
+			hashText(h, "|")
+		}
+		hashText(h, text)
+	}
+	return hashedText(h.Sum(nil))
 }
 
 // cidrSelector is that of cidr: prefixes are masked and sorted.
@@ -80,7 +104,7 @@ const maxShown = 4
 func show(written []setting[string]) string {
 	var texts []string
 	for _, w := range written {
-		texts = append(texts, w.value)
+		texts = append(texts, shorten(w.value))
 	}
 	slices.Sort(texts)
 	if len(texts) > maxShown {
@@ -88,4 +112,28 @@ func show(written []setting[string]) string {
 		texts = append(texts[:maxShown-1:maxShown-1], more)
 	}
 	return strings.Join(texts, "|")
+}
+
+// shorten makes a text fit to be part of a rule's name, which every limit of the
+// rule and every metric of it bears. The checksum only helps people to tell
+// texts apart.
+func shorten(text string) string {
+	const most, kept = 256, 128
+	if len(text) <= most {
+		return text
+	}
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	hashText(h, text)
+	return strings.ToValidUTF8(text[:kept], "") + "…#" + hex.EncodeToString(h.Sum(nil))
+}
+
+// hashText hashes a text without a copy of it, which an alias could have made
+// many times.
+func hashText(h io.Writer, text string) {
+	var block [1024]byte
+	for len(text) > 0 {
+		n := copy(block[:], text)
+		_, _ = h.Write(block[:n]) // a hash takes everything
+		text = text[n:]
+	}
 }

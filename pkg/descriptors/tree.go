@@ -33,7 +33,8 @@ type Node struct {
 	Items []*Node // of ListNode
 	Pairs []Pair  // of MapNode, in the order of the file
 
-	at mark
+	at   mark
+	size int // of all that is below it, as often as it is there
 }
 
 // Pair is a field of a map.
@@ -96,9 +97,15 @@ func ParseTree(file File) *Tree {
 			d.syntax(t.src, err)
 			return t
 		}
-		if !isNull(target(node)) {
-			t.Documents = append(t.Documents, t.node(d, node))
+		if isNull(target(node)) {
+			continue
 		}
+		made := t.node(d, node)
+		if made.size > maxFileNodes {
+			t.Fail(made, "", "aliases make the file much larger than it is: more than %d values", maxFileNodes)
+			return t
+		}
+		t.Documents = append(t.Documents, made)
 	}
 }
 
@@ -122,6 +129,13 @@ func (t *Tree) node(d *decoder, at *yaml.Node) *Node {
 	t.fill(d, made, n)
 	t.open = t.open[:len(t.open)-1]
 	t.made[n] = made
+	made.size = 1
+	for _, item := range made.Items {
+		made.size = min(made.size+item.size, maxNodes)
+	}
+	for _, p := range made.Pairs {
+		made.size = min(made.size+1+p.Value.size, maxNodes)
+	}
 	return made
 }
 
@@ -189,49 +203,6 @@ func (t *Tree) Place(n *Node) Place { return t.log.place(n.at) }
 
 // Diagnostics lists what was reported, sorted by place.
 func (t *Tree) Diagnostics() []Diagnostic { return t.log.sorted() }
-
-// Source is the text that a node of one line stands for, by its first byte and
-// the one after it; false for what is not a single value in one line.
-func (t *Tree) Source(n *Node) (from, to int, ok bool) {
-	line := t.src.text(int(n.at.line))
-	if n.Kind != TextNode || n.at.length == 0 || line == nil {
-		return 0, 0, false
-	}
-	begin := t.src.lines[n.at.line-1]
-	runes := []rune(string(line))
-	start := int(n.at.col) - 1
-	if start < 0 || start > len(runes) {
-		return 0, 0, false
-	}
-	end := start + int(n.at.length)
-	if !n.Plain {
-		end = endOfQuotes(runes, start)
-	}
-	if end < 0 || end > len(runes) {
-		return 0, 0, false
-	}
-	from = begin + len(string(runes[:start]))
-	return from, begin + len(string(runes[:end])), true
-}
-
-// endOfQuotes is the column after a text in quotes, -1 if it ends elsewhere.
-func endOfQuotes(line []rune, start int) int {
-	if start >= len(line) || line[start] != '"' && line[start] != '\'' {
-		return -1
-	}
-	quote := line[start]
-	for i := start + 1; i < len(line); i++ {
-		switch {
-		case line[i] == '\\' && quote == '"':
-			i++
-		case line[i] == quote && quote == '\'' && i+1 < len(line) && line[i+1] == quote:
-			i++
-		case line[i] == quote:
-			return i + 1
-		}
-	}
-	return -1
-}
 
 // DidYouMean is the hint for a misspelt name: the known one that it most likely
 // stands for, or all of them.
