@@ -183,9 +183,7 @@ func (s *site) descriptor(limit *node) Descriptor {
 			}
 		}
 	}
-	if len(d.Entries) == 0 {
-		d.Dropped = "it has no entries"
-	}
+	// Where every action is skipped, Envoy sends a descriptor without entries.
 	s.cost(&d, field(limit, "hits_addend"))
 	s.override(&d, field(limit, "limit"))
 	return d

@@ -70,12 +70,12 @@ func (s *seen) matchRoute(m *node) (ok bool, unknown []string) {
 		}
 	}
 	note(what)
-	for name, match := range map[string]func(*node) (bool, string){"headers": s.matchHeader, "query_parameters": s.matchQuery} {
-		ok, what := all(field(m, name), match)
-		if !ok {
-			return false, nil
-		}
-		note(what)
+	headers, what := all(field(m, "headers"), s.matchHeader)
+	note(what)
+	queries, what := all(field(m, "query_parameters"), s.matchQuery)
+	note(what)
+	if !headers || !queries {
+		return false, nil
 	}
 	if field(m, "grpc") != nil {
 		if kind, _ := s.header("content-type"); !strings.HasPrefix(kind, "application/grpc") {

@@ -51,7 +51,11 @@ func (d *Descriptor) write(b *strings.Builder, domain string) {
 		d.Steps[i].write(b, width)
 	}
 	if d.Result != "matched" {
-		fmt.Fprintf(b, "  ✗ %s\n", d.Reason)
+		sign := "✗"
+		if d.Result == "whitelisted" {
+			sign = "✓"
+		}
+		fmt.Fprintf(b, "  %s %s\n", sign, d.Reason)
 		if d.Hint != "" {
 			fmt.Fprintf(b, "    %s\n", d.Hint)
 		}
@@ -103,6 +107,8 @@ func (l *Limit) answer() string {
 	switch {
 	case l.Op == "refund":
 		return fmt.Sprintf("gives %d back; remaining %d", l.Hits, l.Remaining)
+	case !l.Allowed && l.Hits > l.Burst:
+		return fmt.Sprintf("over the limit: a cost of %d can never pass, it holds %d", l.Hits, l.Burst)
 	case !l.Allowed:
 		return fmt.Sprintf("over the limit at a cost of %d: remaining %d, room in %s", l.Hits, l.Remaining, reset)
 	case l.Op == "look":

@@ -55,7 +55,7 @@ func itemID(place, label string) string { return place + " " + label }
 // note takes a call over. A limit is met if it said something to a call; one that
 // another replaced did not.
 func (c *Coverage) note(x *explain.Explanation) {
-	if c == nil || x.Error != "" && x.Code == "" && len(x.Descriptors) == 0 {
+	if c == nil {
 		return
 	}
 	for i := range x.Descriptors {

@@ -43,7 +43,7 @@ func (p *parser) step(n *descriptors.Node, domain string) step {
 		s.request.Descriptors = append(s.request.Descriptors, one)
 	}
 	if want, got := len(s.expect.descriptors), len(s.request.Descriptors); s.expect.listed && want != got {
-		p.tree.Fail(s.expect.node.Get("descriptors"), "", "expected are %d descriptors, but the step sends %d", want, got)
+		p.tree.Fail(s.expect.node.Get("descriptors"), "", "the number of expected descriptors is %d, that of sent ones %d", want, got)
 	}
 	return s
 }

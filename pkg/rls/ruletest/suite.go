@@ -66,6 +66,9 @@ var start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 // what could be read; it means nothing if there is an error.
 func Parse(file descriptors.File) (*Suite, []descriptors.Diagnostic) {
 	s := &Suite{Name: file.Name, data: file.Data, tree: descriptors.ParseTree(file)}
+	if found := s.tree.Diagnostics(); HasErrors(found) {
+		return s, found
+	}
 	p := &parser{tree: s.tree}
 	for i, doc := range s.tree.Documents {
 		if i > 0 {
