@@ -21,8 +21,11 @@ unit: ## run the tests that need neither Envoy nor the race detector
 e2e: ## run the tests behind a real Envoy (./test.sh installs it)
 	go test -race -count 1 ./test/e2e
 
-bench: ## run the benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## run the benchmarks, as benchstat reads them
+	@go test -run '^$$' -bench . -benchmem ./...
+
+compare: ## compare the CPU of a call with an empty gRPC server's
+	go run ./cmd/envoy-rls bench --compare
 
 golden: ## rewrite the golden files; look at the difference before you commit it
 	go test ./pkg/... ./internal/... -rewrite
@@ -30,4 +33,4 @@ golden: ## rewrite the golden files; look at the difference before you commit it
 image: ## build the container image
 	docker build -f deploy/Dockerfile -t envoy-rls .
 
-.PHONY: help run build check test unit e2e bench golden image
+.PHONY: help run build check test unit e2e bench compare golden image

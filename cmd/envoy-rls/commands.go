@@ -19,7 +19,7 @@ type command struct {
 
 // commands lists all commands, the default first.
 func commands() []command {
-	return []command{runCommand, checkCommand, testCommand, explainCommand, schemaCommand, healthcheckCommand, versionCommand}
+	return []command{runCommand, checkCommand, testCommand, explainCommand, benchCommand, schemaCommand, healthcheckCommand, versionCommand}
 }
 
 // choose finds the command of args: run where they name none, none where they

@@ -35,6 +35,7 @@ func run(c *console, args []string) error {
 		return err
 	}
 	log := telemetry.NewLog(c.stderr, s.Log.Format, s.Log.Level)
+	tuneRuntime(c.environ)
 	server, err := newServer(s, log)
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error
 		Logger:                log,
 		MaxConnectionAge:      s.GRPC.MaxConnectionAge,
 		MaxConnectionAgeGrace: s.GRPC.MaxConnectionAgeGrace,
+		StreamWorkers:         streamWorkers,
 	})
 	policy := lifecycle.Policy{WithoutRules: s.Rules.StartWithout, WhileStore: s.Life.NeedStore}
 	health := lifecycle.NewHealth(policy, func(ready bool) {
@@ -42,7 +43,7 @@ func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error
 		limiter.Install(set)
 	}
 	installer := &installer{install: install, health: health, metrics: metrics, log: log}
-	rules := openSource(s.Rules)
+	rules := openSource(s.Rules, log)
 	loader := descriptors.NewLoader(rules, ruleOptions(s))
 	server := &lifecycle.Server{
 		Ports:           append([]lifecycle.Port{grpcPort(s.GRPC, grpc)}, httpPorts(s, limiter, health, metrics, log)...),

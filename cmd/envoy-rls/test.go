@@ -220,7 +220,7 @@ func (t *tester) finish() error {
 		parts = append(parts, fmt.Sprintf("%d failed", t.failed))
 	}
 	if t.unusable > 0 {
-		parts = append(parts, fmt.Sprintf("%d files cannot run", t.unusable))
+		parts = append(parts, fmt.Sprintf("files that cannot run: %d", t.unusable))
 	}
 	fmt.Fprintln(t.stdout, strings.Join(parts, ", "))
 	short := t.met.Percent() < t.failUnder

@@ -11,6 +11,7 @@ import (
 	"github.com/envoy-rls/envoy-rls/pkg/buckets/memstore"
 	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
 	"github.com/envoy-rls/envoy-rls/pkg/descriptors/filesource"
+	"github.com/envoy-rls/envoy-rls/pkg/descriptors/xdssource"
 )
 
 // opened is a store in use.
@@ -58,5 +59,30 @@ type source interface {
 	Reload()
 }
 
-// openSource makes the rule source that the settings name: there is one kind.
-func openSource(r settings.Rules) source { return filesource.New(r.Paths, 0) }
+// openSource makes the rule source that the settings name.
+func openSource(r settings.Rules, log *slog.Logger) source {
+	files := filesource.New(r.Paths, 0)
+	if !r.FromXDS {
+		return files
+	}
+	return openXDS(r.XDS, files, log)
+}
+
+// openXDS makes the source of rules from a control plane, whose defaults are in
+// files.
+func openXDS(x settings.XDS, defaults descriptors.Source, log *slog.Logger) source {
+	o := xdssource.Options{
+		Server:          x.Server,
+		NodeID:          x.NodeID,
+		NodeMetadata:    x.NodeMetadata,
+		Headers:         x.Headers,
+		MaxMessageBytes: x.MaxMessageBytes,
+		Backoff:         xdssource.Backoff{Connect: x.ConnectRetry, Initial: x.BackoffInitial, Max: x.BackoffMax, Random: x.BackoffRandom},
+		Defaults:        defaults,
+		Log:             log,
+	}
+	if x.UseTLS {
+		o.TLS = &xdssource.TLS{CAFile: x.CAFile, CertFile: x.CertFile, KeyFile: x.KeyFile, SAN: x.SAN}
+	}
+	return xdssource.New(o)
+}

@@ -60,7 +60,7 @@ func TestSettingNames(t *testing.T) {
 	t.Parallel()
 	known := append(settingNames(),
 		// Words of Envoy, gRPC and this repository's scripts that look the same.
-		"OVER_LIMIT", "NOT_SERVING", "INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DRAFT_VERSION",
+		"OVER_LIMIT", "NOT_SERVING", "GRPC_XDS_SOTW", "INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "DRAFT_VERSION",
 		"ENVOY_BIN", "FUZZ_TIME")
 	name := regexp.MustCompile(`\b[A-Z]{2,}(?:_[A-Z]+)+\b`)
 	for _, file := range files(t, ".md") {

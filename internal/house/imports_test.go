@@ -84,12 +84,15 @@ var mayImport = map[string][]string{
 	"./pkg/buckets/storetest/redistest": nil,
 	"./pkg/descriptors":                 {"./pkg/buckets"},
 	"./pkg/descriptors/filesource":      {"./pkg/buckets", "./pkg/descriptors"},
+	"./pkg/descriptors/xdssource":       {"./pkg/descriptors"},
 	"./pkg/rls":                         {"./pkg/buckets", "./pkg/descriptors"},
 	"./pkg/rls/wire":                    {"./pkg/buckets", "./pkg/descriptors", "./pkg/rls"},
 	"./pkg/rls/service":                 {"./pkg/buckets", "./pkg/descriptors", "./pkg/rls", "./pkg/rls/wire"},
 	"./pkg/rls/explain":                 {"./pkg/buckets", "./pkg/descriptors", "./pkg/rls"},
 	"./pkg/rls/ruletest":                {"./pkg/buckets", "./pkg/buckets/memstore", "./pkg/descriptors", "./pkg/rls", "./pkg/rls/explain"},
 	"./internal/admin":                  {"./internal/lifecycle", "./pkg/..."},
+	"./internal/bench":                  {"./pkg/buckets"},
+	"./internal/bench/noop":             nil,
 	"./internal/envoyconf":              {"./pkg/descriptors", "./pkg/rls"},
 	"./internal/house":                  nil,
 	"./internal/lifecycle":              nil,
@@ -104,9 +107,9 @@ var mayImport = map[string][]string{
 var onlyIn = map[string][]string{
 	"github.com/redis/go-redis":              {"./pkg/buckets/redisstore"},
 	"gopkg.in/yaml.v3":                       {"./pkg/descriptors"},
-	"github.com/envoyproxy/go-control-plane": {"./pkg/rls/service"},
-	"google.golang.org/grpc":                 {"./pkg/rls/service", "./cmd/envoy-rls"},
-	"google.golang.org/protobuf":             {"./pkg/rls/service", "./pkg/rls/wire"},
+	"github.com/envoyproxy/go-control-plane": {"./internal/bench/noop", "./pkg/rls/service", "./pkg/descriptors/xdssource"},
+	"google.golang.org/grpc":                 {"./internal/bench/noop", "./pkg/rls/service", "./pkg/descriptors/xdssource", "./cmd/envoy-rls"},
+	"google.golang.org/protobuf":             {"./pkg/rls/service", "./pkg/rls/wire", "./pkg/descriptors/xdssource"},
 	"github.com/prometheus":                  {"./internal/telemetry"},
 }
 

@@ -16,6 +16,7 @@ const (
 // derive fills the fields that several settings make together, and refuses
 // combinations that would not do what they say.
 func (l *loader) derive(values map[string]given) {
+	l.deriveXDS(values)
 	l.deriveRules(values)
 	l.deriveStore(values)
 	l.deriveAnswer()
@@ -36,6 +37,7 @@ func (l *loader) deriveRules(values map[string]given) {
 		r.Paths = r.explicit
 	case values["RUNTIME_ROOT"].name != "" || values["RUNTIME_SUBDIRECTORY"].name != "":
 		r.Paths = []string{runtime}
+	case r.FromXDS: // what lies about is not meant
 	case l.in.Exists(defaultRules):
 		r.Paths = []string{defaultRules}
 	default:
@@ -59,7 +61,6 @@ func (l *loader) refuseLater(values map[string]given) {
 		name   string
 		use    string
 	}{
-		{s.Rules.configType == configXDS, "CONFIG_TYPE", "rules over xDS; use files (RULES)"},
 		{s.GRPC.useTLS, "GRPC_SERVER_USE_TLS", "TLS on the gRPC listener; let a sidecar or the mesh end it"},
 	} {
 		if part.wanted {

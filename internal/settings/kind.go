@@ -117,6 +117,55 @@ func ratio(to *float64) kind {
 	}}
 }
 
+// share is a ratio that may also be 0.
+func share(to *float64) kind {
+	return kind{"a number from 0 to 1", "RATIO", func(s string) error {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(f >= 0 && f <= 1) {
+			return errUnread
+		}
+		*to = f
+		return nil
+	}}
+}
+
+// pairs reads names and values, with a sign between the two and commas between
+// the pairs.
+func pairs(to *map[string]string, sign string) kind {
+	form := "k" + sign + "v,k2" + sign + "v2"
+	return kind{"pairs such as " + form, form, func(s string) error {
+		all := map[string]string{}
+		for item := range strings.SplitSeq(s, ",") {
+			name, value, ok := strings.Cut(strings.TrimSpace(item), sign)
+			if !ok || name == "" {
+				return errUnread
+			}
+			all[name] = value
+		}
+		*to = all
+		return nil
+	}}
+}
+
+// headers are pairs that may go out as headers.
+func headers(to *map[string]string) kind {
+	k := pairs(to, ":")
+	read := k.set
+	k.set = func(s string) error {
+		if err := read(s); err != nil {
+			return err
+		}
+		var name string
+		for header, value := range *to {
+			if err := headerName(&name).set(header); err != nil || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+				return errUnread
+			}
+		}
+		return nil
+	}
+	return k
+}
+
 // oneOf reads one of a few names, in any case.
 func oneOf[T ~string](to *T, names ...T) kind {
 	words := make([]string, len(names))

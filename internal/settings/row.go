@@ -62,6 +62,7 @@ func rows(s *Settings) []Row {
 	}{
 		{"Listeners", listenerRows(s)},
 		{"Rules", rulesRows(s)},
+		{"Rules over xDS", xdsRows(s)},
 		{"Store", storeRows(s)},
 		{"Redis, as envoyproxy/ratelimit names it", redisRows(s)},
 		{"Answers", answerRows(s)},

@@ -69,8 +69,10 @@ const (
 // Rules says where rules come from and what they mean where they say nothing.
 type Rules struct {
 	// Paths are the files and folders to read, after the search that RULES
-	// describes. At least one.
+	// describes. At least one; over xDS there may be none.
 	Paths        []string
+	FromXDS      bool // rules come over xDS, and files give their defaults
+	XDS          XDS
 	Strict       bool // any error keeps the whole set from loading
 	StartWithout bool // ready before any rules are there
 	Algorithm    buckets.Algorithm

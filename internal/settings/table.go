@@ -44,22 +44,7 @@ func rulesRows(s *Settings) []Row {
 		{Name: "DEFAULT_ALGORITHM", kind: named(&r.Algorithm, buckets.ParseAlgorithm, buckets.Algorithms()), Default: "token_bucket", RatelimitDefault: "fixed_window", Help: "Algorithm of limits that name none."},
 		{Name: "ON_STORE_ERROR", kind: named(&r.OnStoreError, descriptors.ParseStorePolicy, storePolicies()), Default: "error", Help: "What limits that say nothing answer when the store fails: error leaves it to Envoy's failure_mode_deny, local counts in this process."},
 		{Name: "PROFILE", kind: oneOf(&r.Profile, Native, Ratelimit), Default: "native", Help: "ratelimit = answer as envoyproxy/ratelimit does; the default when started under that name."},
-		{Name: "CONFIG_TYPE", kind: oneOf(&r.configType, configFile, configXDS), Default: configFile, Help: "Where rules come from: files, or xDS."},
-		later("CONFIG_GRPC_XDS_NODE_ID", "Node id toward the xDS server."),
-		later("CONFIG_GRPC_XDS_NODE_METADATA", "Node metadata, k=v,k2=v2."),
-		later("CONFIG_GRPC_XDS_SERVER_URL", "host:port of the xDS server."),
-		later("CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", "Time between attempts to connect."),
-		secret(later("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "Headers to send along, k:v,k2:v2.")),
-		later("CONFIG_GRPC_XDS_SERVER_USE_TLS", "Speak TLS with the xDS server."),
-		later("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", "Client certificate for it."),
-		later("CONFIG_GRPC_XDS_CLIENT_TLS_KEY", "Its key."),
-		later("CONFIG_GRPC_XDS_SERVER_TLS_CACERT", "Authorities of its certificate."),
-		later("CONFIG_GRPC_XDS_SERVER_TLS_SAN", "Name that its certificate must hold."),
-		later("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "First pause after a failed stream."),
-		later("XDS_CLIENT_BACKOFF_MAX_INTERVAL", "Longest pause."),
-		later("XDS_CLIENT_BACKOFF_RANDOM_FACTOR", "Spread of pauses."),
-		later("XDS_CLIENT_BACKOFF_JITTER", "Whether pauses are spread."),
-		later("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "Largest message from the xDS server."),
+		{Name: "CONFIG_TYPE", kind: oneOf(&r.configType, configFile, configXDS), Default: configFile, Help: "Where rules come from: files, or a control plane (xDS, state of the world). Over xDS, files give defaults only, and ./config is not looked for."},
 	}
 }
 
