@@ -22,6 +22,7 @@ func TestChaosOnOneServer(t *testing.T) {
 		fault func(t *testing.T, server *redistest.Server) // is over when it returns
 		kinds []buckets.ErrorKind
 		lost  bool
+		dials uint64 // that it may cost at most; 0 = not looked at
 	}{
 		{name: "Stopped", kinds: silent, fault: func(t *testing.T, server *redistest.Server) {
 			server.Signal(syscall.SIGSTOP)
@@ -61,7 +62,7 @@ func TestChaosOnOneServer(t *testing.T) {
 		{name: "Sleeping", args: []string{"--enable-debug-command", "yes"}, kinds: silent, fault: func(t *testing.T, server *redistest.Server) {
 			server.Client().MustDo(t, "DEBUG", "SLEEP", "1")
 		}},
-		{name: "ReadOnly", kinds: []buckets.ErrorKind{buckets.KindReadonly, buckets.KindConnection}, fault: func(t *testing.T, server *redistest.Server) {
+		{name: "ReadOnly", dials: 30, kinds: []buckets.ErrorKind{buckets.KindReadonly, buckets.KindConnection}, fault: func(t *testing.T, server *redistest.Server) {
 			admin := server.Client()
 			admin.MustDo(t, "REPLICAOF", "127.0.0.1", "1")
 			time.Sleep(500 * time.Millisecond)
@@ -75,6 +76,9 @@ func TestChaosOnOneServer(t *testing.T) {
 			test.fault(t, server)
 			l.awaitWhole(time.Now())
 			l.check(outcome{read: reader(server), servers: []*redistest.Server{server}, kinds: test.kinds, lost: test.lost})
+			if dials := s.Stats().Dials; test.dials > 0 && dials > test.dials {
+				t.Errorf("%d connections were dialled", dials)
+			}
 		})
 	}
 }

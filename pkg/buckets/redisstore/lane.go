@@ -69,7 +69,6 @@ func (l *lane) run() {
 			backoff = firstBackoff
 			continue
 		}
-		l.stale.Store(true) // the client would repeat a failure to dial for a second
 		select {
 		case <-time.After(backoff/2 + rand.N(backoff)):
 		case <-l.node.closing:

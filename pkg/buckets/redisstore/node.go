@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/envoy-rls/envoy-rls/pkg/buckets"
@@ -11,12 +12,13 @@ import (
 // node is one Redis server: the queue before it, the lanes to it, the breaker,
 // and the probe that asks whether it is back.
 type node struct {
-	store   *Store
-	name    string // for logs
-	resolve func(context.Context) (string, error)
-	queue   *queue
-	breaker *breaker
-	lanes   []*lane
+	store    *Store
+	name     string // for logs
+	resolve  func(context.Context) (string, error)
+	queue    *queue
+	breaker  *breaker
+	lanes    []*lane
+	readonly atomic.Int64 // until when it is taken for read-only, in ns since the store began
 
 	closing  chan struct{}
 	closed   sync.Once
@@ -52,6 +54,8 @@ func (n *node) send(p *pending) {
 	switch {
 	case n.breaker.isOpen.Load():
 		p.answer(&buckets.StoreError{Kind: buckets.KindBreaker})
+	case n.readonly.Load() > n.store.since():
+		p.answer(&buckets.StoreError{Kind: buckets.KindReadonly})
 	case n.queue.push(p):
 	case n.isClosed():
 		p.answer(n.goneError())

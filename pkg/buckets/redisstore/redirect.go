@@ -31,12 +31,19 @@ func (n *node) settle(r *run, err *buckets.StoreError) {
 		n.separate(r, err)
 	default:
 		switch err.Kind {
-		case buckets.KindReadonly, buckets.KindCluster, buckets.KindLoading:
+		case buckets.KindReadonly:
+			n.rest()
+			n.store.topology.suspect()
+		case buckets.KindCluster, buckets.KindLoading:
 			n.store.topology.suspect()
 		}
 		n.refuse(r, err)
 	}
 }
+
+// rest spares a server that is read-only for as long as the breaker would: the
+// client library dials anew after each such answer.
+func (n *node) rest() { n.readonly.Store(n.store.since() + int64(probeEvery)) }
 
 func (n *node) refuse(r *run, err *buckets.StoreError) {
 	for _, p := range r.calls {

@@ -159,14 +159,19 @@ func (s *Store) waitedInVain(slot int) {
 // Answered tells whether Redis has ever answered.
 func (s *Store) Answered() bool { return s.answered.Load() }
 
-// Healthy tells whether Redis is being asked: no server's breaker is open.
+// Healthy tells whether Redis is being asked: the breaker of a server, of a
+// cluster's at least one, is closed. A cluster that lacks one of its nodes still
+// decides most calls.
 func (s *Store) Healthy() bool {
+	if !s.answered.Load() {
+		return false
+	}
 	for _, n := range s.topology.nodes() {
-		if n.breaker.isOpen.Load() {
-			return false
+		if !n.breaker.isOpen.Load() {
+			return true
 		}
 	}
-	return s.answered.Load()
+	return false
 }
 
 // Close fails what waits and ends all background work. Runs under way are cut
