@@ -1,6 +1,7 @@
 package buckets
 
 import (
+	"bytes"
 	"embed"
 	"encoding/binary"
 	"errors"
@@ -33,27 +34,29 @@ func luaFile(stem string) string {
 
 // ScriptCalls packs calls for the script. The packed form, big endian:
 //
-//	calls u16, then for each call: items u16, then for each item:
+//	calls u16, limits u16, then each limit:
+//	  algorithm u8, align u8, amount u32, capacity u32, most used u64,
+//	  window u64, step µs u64, hits a step u64
+//	then for each call: items u16, then for each item:
 //	  key u16        position in KEYS, from 1
 //	  flags u8       op + 4·role + 16·charged
 //	  hits u64
-//	  limit          algorithm u8, align u8, amount u32, capacity u32, most used
-//	                 u64, window u64, step µs u64, hits a step u64
+//	  limit u16      from 1
 //	  at u64         GiveBack only
 //	  bounds 4·u64   calendar windows only
 //
 // and the script's answer:
 //
-//	time u64, foreign values overwritten u32, then for each call:
-//	  outcome u8     0 allowed, 1 denied, 2 a newer layout is in the way
-//	  for each item: flags u8 (1 allowed, 2 charged), remaining u32, reset u64,
-//	  time of the bucket u64
+//	time u64, foreign values overwritten u32, then for each item:
+//	  flags u8       1 allowed, 2 charged, 4 the call is denied, 8 a newer
+//	                 layout is in the way of the call
+//	  remaining u32, reset u64, time of the bucket u64
 //
 // The zero value is ready. It is not safe for concurrent use.
 type ScriptCalls struct {
-	// Keys are the distinct keys of the calls added, in order of appearance.
-	// They point into the calls.
-	Keys   [][]byte
+	known  []*Limit
+	limits []byte // packed, in the order of known
+	items  []byte
 	packed []byte
 	calls  int
 }
@@ -63,51 +66,74 @@ const MaxScriptKeys = 4096
 
 // Reset drops all calls.
 func (p *ScriptCalls) Reset() {
-	clear(p.Keys)
-	p.Keys, p.packed, p.calls = p.Keys[:0], p.packed[:0], 0
+	clear(p.known)
+	p.known, p.limits, p.items, p.calls = p.known[:0], p.limits[:0], p.items[:0], 0
 }
 
 // Len is the number of calls added.
 func (p *ScriptCalls) Len() int { return p.calls }
 
-// Add appends a call; slots says for each item which of Keys its key is, as
-// found by the caller, which has also appended new ones there.
+// Add appends a call; slots says for each item the position of its key among the
+// script's KEYS, from 0.
 func (p *ScriptCalls) Add(items []Item, slots []int) {
-	if p.calls == 0 {
-		p.packed = append(p.packed[:0], 0, 0)
-	}
 	p.calls++
-	p.packed = binary.BigEndian.AppendUint16(p.packed, uint16(len(items)))
+	p.items = binary.BigEndian.AppendUint16(p.items, uint16(len(items)))
 	for i := range items {
-		p.packed = appendItem(p.packed, &items[i], slots[i]+1)
+		p.addItem(&items[i], slots[i]+1)
 	}
 }
 
 // Packed is the script's first argument. It is valid until the next Reset.
 func (p *ScriptCalls) Packed() []byte {
-	binary.BigEndian.PutUint16(p.packed, uint16(p.calls))
+	p.packed = binary.BigEndian.AppendUint16(p.packed[:0], uint16(p.calls))
+	p.packed = binary.BigEndian.AppendUint16(p.packed, uint16(len(p.known)))
+	p.packed = append(p.packed, p.limits...)
+	p.packed = append(p.packed, p.items...)
 	return p.packed
 }
 
-func appendItem(dst []byte, item *Item, position int) []byte {
+func (p *ScriptCalls) addItem(item *Item, position int) {
 	flags := byte(item.Op) | byte(item.Role)<<2
 	if item.Charged {
 		flags |= 1 << 4
 	}
-	dst = binary.BigEndian.AppendUint16(dst, uint16(position))
-	dst = append(dst, flags)
-	dst = binary.BigEndian.AppendUint64(dst, item.Hits)
-	dst = item.Limit.appendPacked(dst)
+	p.items = binary.BigEndian.AppendUint16(p.items, uint16(position))
+	p.items = append(p.items, flags)
+	p.items = binary.BigEndian.AppendUint64(p.items, item.Hits)
+	p.items = binary.BigEndian.AppendUint16(p.items, uint16(p.number(item.Limit)))
 	if item.Op == GiveBack {
-		dst = binary.BigEndian.AppendUint64(dst, uint64(item.AtMicros))
+		p.items = binary.BigEndian.AppendUint64(p.items, uint64(item.AtMicros))
 	}
 	if item.Limit.Align == AlignCalendar {
 		for _, edge := range item.Bounds {
-			dst = binary.BigEndian.AppendUint64(dst, uint64(edge))
+			p.items = binary.BigEndian.AppendUint64(p.items, uint64(edge))
 		}
 	}
-	return dst
 }
+
+// number is the place of a limit, from 1. Limits that say the same share one, so
+// that the script ages their buckets once.
+func (p *ScriptCalls) number(l *Limit) int {
+	for i, known := range p.known {
+		if known == l {
+			return i + 1
+		}
+	}
+	from := len(p.limits)
+	p.limits = l.appendPacked(p.limits)
+	packed := p.limits[from:]
+	for i := range p.known {
+		if bytes.Equal(p.limits[i*packedLimit:(i+1)*packedLimit], packed) {
+			p.limits = p.limits[:from]
+			return i + 1
+		}
+	}
+	p.known = append(p.known, l)
+	return len(p.known)
+}
+
+// packedLimit is the size of what appendPacked appends.
+const packedLimit = 1 + 1 + 4 + 4 + 8 + 8 + 8 + 8
 
 func (l *Limit) appendPacked(dst []byte) []byte {
 	step := l.RefillMicros
@@ -152,15 +178,18 @@ func ReadScriptAnswer(reply string) (ScriptAnswer, error) {
 // Next reads the answer to the next call in the order in which they were added.
 // A call that met a newer layout gets Err.
 func (a *ScriptAnswer) Next(call *Call) error {
-	size := 1 + answerItem*len(call.Items)
+	size := answerItem * len(call.Items)
 	if len(a.rest) < size {
 		return errShortAnswer
 	}
-	call.AtMicros, call.Denied, call.Err = a.AtMicros, a.rest[0] == 1, nil
-	if a.rest[0] > 1 {
-		call.Err = &StoreError{Kind: KindLayout, Err: ErrNewer}
+	answer := a.rest[:size]
+	call.AtMicros, call.Denied, call.Err = a.AtMicros, false, nil
+	if size > 0 {
+		call.Denied = answer[0]&4 != 0
+		if answer[0]&8 != 0 {
+			call.Err = &StoreError{Kind: KindLayout, Err: ErrNewer}
+		}
 	}
-	answer := a.rest[1:size]
 	for i := range call.Items {
 		item := answer[i*answerItem:]
 		call.Items[i].Verdict = Verdict{

@@ -31,7 +31,7 @@ function m.advance(s, l, now, bounds)
     stop = start + w
   end
   if time ~= start and time <= now then count = 0 end
-  return { count = count, time = start, now = now, stop = stop, mended = mended }
+  s.count, s.time, s.now, s.stop, s.mended = count, start, now, stop, mended
 end
 
 function m.used(s)

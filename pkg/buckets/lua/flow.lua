@@ -11,10 +11,9 @@ function m.advance(s, l, now)
     local back
     back, frac = muldiv(bucket_now - time, l.amount, l.window, frac)
     count = drain(count, back)
-    time = bucket_now
   end
   if count == 0 then frac = 0 end
-  return { count = count, frac = frac, time = time, now = bucket_now, mended = mended }
+  s.count, s.frac, s.time, s.now, s.mended = count, frac, bucket_now, bucket_now, mended
 end
 
 function m.used(s)

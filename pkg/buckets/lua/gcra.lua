@@ -6,28 +6,30 @@ local m = { fields = { 'time' } }
 
 function m.advance(s, l, now)
   local reach = l.window + 2 * l.capacity * l.step
-  local time, mended = s.time, s.time - now > reach
-  if time < now or mended then time = now end
-  return { count = 0, time = time, now = now, mended = mended }
+  s.mended = s.time - now > reach
+  if s.time < now or s.mended then s.time = now end
+  s.now = now
 end
 
 function m.used(s, l)
-  return muldiv_up(s.time - s.now, 1, l.step, 0)
+  local ahead = s.time - s.now
+  local rest = fmod(ahead, l.step)
+  if rest == 0 then return ahead / l.step end
+  return (ahead - rest) / l.step + 1
 end
 
+-- Twice the capacity takes at most 20 years, so the products here are exact.
 function m.charge(s, l, hits)
-  local cost = muldiv(hits, l.step, 1, 0)
-  local most = muldiv(l.cap, l.step, 1, 0)
-  s.time = s.now + fill(s.time - s.now, cost, most)
+  s.time = s.now + fill(s.time - s.now, hits * l.step, l.cap * l.step)
 end
 
 function m.refund(s, l, hits)
-  s.time = s.now + drain(s.time - s.now, (muldiv(hits, l.step, 1, 0)))
+  s.time = s.now + drain(s.time - s.now, hits * l.step)
 end
 
 -- Less the time that has passed since the charge.
 function m.give_back(s, l, hits, at)
-  local back = drain((muldiv(hits, l.step, 1, 0)), max(0, s.now - at))
+  local back = drain(hits * l.step, max(0, s.now - at))
   s.time = s.now + drain(s.time - s.now, back)
 end
 

@@ -68,16 +68,21 @@ end
 
 -- Adds hits to used, but not past the cap; what is past it already stays.
 local function fill(used, hits, cap)
-  return max(used, min(used + hits, cap))
+  local sum = used + hits
+  if sum <= cap then return sum end
+  return max(used, cap)
 end
 
 local function drain(used, hits)
-  return used - min(used, hits)
+  if hits >= used then return 0 end
+  return used - hits
 end
 
--- An algorithm is a table of functions over a state s, a limit l, hits and µs:
+-- An algorithm is a table of functions over a bucket s, a limit l, hits and µs:
 --   fields    the stored numbers, in order
---   advance   a new state, aged to now; mended if a time in it was a fault
+--   advance   ages s to now in place: s.now is the bucket's now, s.mended says
+--             that a time in it was a fault. Again at the same now, also after a
+--             charge, it changes nothing
 --   used      hits in the way
 --   charge, refund, give_back    change s in place
 --   fresh_in  µs until s equals a fresh state

@@ -18,7 +18,7 @@ function m.advance(s, l, now)
       prev, count = 0, 0
     end
   end
-  return { count = count, prev = prev, time = start, now = now, stop = start + w, mended = mended }
+  s.count, s.prev, s.time, s.now, s.stop, s.mended = count, prev, start, now, start + w, mended
 end
 
 -- What the window before still weighs.

@@ -34,7 +34,7 @@ function m.advance(s, l, now)
   end
   if left > 0 then log = log:sub(left * ENTRY + 1) end
   if left == n then count = 0 end
-  return { count = count, time = 0, log = log, now = now, mended = mended }
+  s.count, s.log, s.now, s.mended = count, log, now, mended
 end
 
 function m.used(s)

@@ -13,7 +13,7 @@ function m.advance(s, l, now)
   local count = drain(s.count, (muldiv(steps, l.step_hits, 1, 0)))
   time = time + steps * l.step
   if count == 0 then time = bucket_now end
-  return { count = count, frac = 0, time = time, now = bucket_now, mended = mended }
+  s.count, s.frac, s.time, s.now, s.mended = count, 0, time, bucket_now, mended
 end
 
 function m.give_back(s, l, hits, at)

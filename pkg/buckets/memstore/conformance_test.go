@@ -20,6 +20,7 @@ func openBackend(t testing.TB) storetest.Backend {
 			}
 			return buckets.AppendState(nil, a, state)
 		},
+		InOrder:   true,
 		InProcess: true,
 	}
 }

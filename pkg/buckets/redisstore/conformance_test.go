@@ -3,6 +3,7 @@ package redisstore
 import (
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -38,4 +39,31 @@ func TestConformance(t *testing.T) {
 	}
 	storetest.Run(t, factory)
 	storetest.RunTraces(t, "../testdata/traces", factory)
+}
+
+// TestRunsOfManyCalls lives through histories in which several calls share a run
+// of the script: one lane takes them in their order.
+func TestRunsOfManyCalls(t *testing.T) {
+	server := redistest.Start(t)
+	var runs, calls atomic.Int64
+	storetest.RunHistories(t, func(t testing.TB) storetest.Backend {
+		var nowMicros atomic.Int64
+		reader := server.Client()
+		return storetest.Backend{
+			Store: open(t, Options{
+				Addrs: []string{server.Addr}, Lanes: 1, Now: nowMicros.Load,
+				Observe: func(_ time.Duration, n int, _ string) { runs.Add(1); calls.Add(int64(n)) },
+			}),
+			SetNow:  nowMicros.Store,
+			InOrder: true,
+			Read: func(t testing.TB, _ buckets.Algorithm, key []byte) []byte {
+				return reader.Get(t, string(key))
+			},
+		}
+	}, storetest.HistorySteps/2)
+	t.Cleanup(func() {
+		if calls.Load() < runs.Load()*3/2 {
+			t.Errorf("%d calls in %d runs: they hardly shared any", calls.Load(), runs.Load())
+		}
+	})
 }

@@ -34,6 +34,10 @@ type Backend struct {
 	// given back soon, not at once, and until then a bucket may deny too much.
 	Spread bool
 
+	// InOrder says that Decide decides the calls of a list one after the other:
+	// then histories have lists of calls, too.
+	InOrder bool
+
 	// InProcess says that Decide never has to wait: it answers also with a
 	// done context and no budget.
 	InProcess bool

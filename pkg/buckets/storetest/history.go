@@ -67,24 +67,42 @@ func runHistory(t *testing.T, open Factory, seed uint64, steps int, algorithms .
 			h.world, h.steps = newWorld(rng, &h.keyer, algorithms, step), nil
 		}
 		h.pass()
-		if difference := h.step(h.call()); difference != "" {
+		if difference := h.step(h.list()); difference != "" {
 			t.Fatalf("step %d of %s=%d: the model (-) and the store (+) differ:\n%s\nThe buckets of this world:\n%s\nIts last steps:\n%s",
 				step, seedName, seed, difference, h.describe(), strings.Join(h.steps[max(0, len(h.steps)-12):], "\n"))
 		}
 	}
 }
 
-// step has both decide a call and returns how they differ.
-func (h *history) step(call *buckets.Call) string {
+// list is what a step decides: a call, or several.
+func (h *history) list() []*buckets.Call {
+	calls := []*buckets.Call{h.call()}
+	for h.InOrder && len(calls) < 6 && h.rng.IntN(3) > 0 {
+		calls = append(calls, h.call())
+	}
+	return calls
+}
+
+// step has both decide calls and returns how they differ.
+func (h *history) step(calls []*buckets.Call) (differences string) {
 	h.model.NowMicros = h.nowMicros
 	h.set(h.nowMicros)
-	h.Store.Decide(context.Background(), budget, []*buckets.Call{call})
-	want := &buckets.Call{Items: append([]buckets.Item(nil), call.Items...)}
-	h.model.Decide(context.Background(), budget, []*buckets.Call{want})
-	h.steps = append(h.steps, h.line(want))
-	h.remember(want)
-	differences := cmp.Diff(answerOf(want), answerOf(call))
-	for _, item := range want.Items {
+	h.Store.Decide(context.Background(), budget, calls)
+	for _, call := range calls {
+		want := &buckets.Call{Items: append([]buckets.Item(nil), call.Items...)}
+		h.model.Decide(context.Background(), budget, []*buckets.Call{want})
+		h.steps = append(h.steps, h.line(want))
+		h.remember(want)
+		differences += cmp.Diff(answerOf(want), answerOf(call))
+	}
+	for _, call := range calls {
+		differences += h.compareStates(call)
+	}
+	return differences
+}
+
+func (h *history) compareStates(call *buckets.Call) (differences string) {
+	for _, item := range call.Items {
 		value := h.model.Value(item.Key)
 		got := h.Read(h.t, item.Limit.Algorithm, item.Key)
 		if string(got) != string(value) {
