@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/envoy-rls/envoy-rls/internal/settings"
 	"github.com/envoy-rls/envoy-rls/internal/telemetry"
 	"github.com/envoy-rls/envoy-rls/pkg/buckets"
 	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
@@ -28,7 +29,55 @@ func (m decisionMetrics) Limit(domain string, l *descriptors.Limit, shadow bool)
 	if l.Rule != nil && (l.Rule.DetailedMetric || l.Rule.ValueToMetric != nil) {
 		handles.Value = h.CountValue
 	}
+	handles.Tally = m.metrics.ReferenceTally(h, referenceLevels(l), l.Shadow)
 	return handles
+}
+
+// referenceLevels are the entries of a limit's rule as envoyproxy/ratelimit names
+// them in metrics.
+func referenceLevels(l *descriptors.Limit) []string {
+	if l.Rule == nil {
+		return []string{l.Label}
+	}
+	levels := make([]string, len(l.Rule.Entries))
+	for i, e := range l.Rule.Entries {
+		levels[i] = e.Key
+		if e.Value != "" {
+			levels[i] += "_" + e.Value
+		}
+	}
+	return levels
+}
+
+// newMetrics makes the metrics that the settings want.
+func newMetrics(s settings.Metrics) *telemetry.Metrics {
+	m := telemetry.New(telemetry.ReadBuild(version))
+	if s.Compat {
+		m.ExportReference()
+	}
+	return m
+}
+
+// countErrors is d, with its errors counted if METRICS_COMPAT wants them.
+func countErrors(d service.Decider, s settings.Metrics, m *telemetry.Metrics) service.Decider {
+	if !s.Compat {
+		return d
+	}
+	return countedDecider{d, m}
+}
+
+// countedDecider counts the calls that could not be decided, for METRICS_COMPAT.
+type countedDecider struct {
+	service.Decider
+	metrics *telemetry.Metrics
+}
+
+func (d countedDecider) Decide(ctx context.Context, req *rls.Request, ans *rls.Answer) error {
+	err := d.Decider.Decide(ctx, req, ans)
+	if err != nil {
+		d.metrics.CountReferenceError(errors.As(err, new(*buckets.StoreError)))
+	}
+	return err
 }
 
 func (m decisionMetrics) Domain(name string) rls.DomainMetrics {

@@ -76,6 +76,7 @@ func within(path string) string {
 // package with its sub-packages ends in /...
 var mayImport = map[string][]string{
 	"./pkg/buckets":                     nil,
+	"./pkg/buckets/denied":              {"./pkg/buckets"},
 	"./pkg/buckets/memstore":            {"./pkg/buckets"},
 	"./pkg/buckets/redisstore":          {"./pkg/buckets", "./pkg/buckets/spread"},
 	"./pkg/buckets/spread":              {"./pkg/buckets"},
@@ -98,6 +99,7 @@ var mayImport = map[string][]string{
 	"./internal/lifecycle":              nil,
 	"./internal/settings":               {"./pkg/buckets", "./pkg/descriptors"},
 	"./internal/telemetry":              nil,
+	"./internal/tracing":                {"./pkg/rls"},
 	"./cmd/envoy-rls":                   {"./internal/...", "./pkg/..."},
 	"./test/e2e":                        nil,
 }
@@ -108,9 +110,10 @@ var onlyIn = map[string][]string{
 	"github.com/redis/go-redis":              {"./pkg/buckets/redisstore"},
 	"gopkg.in/yaml.v3":                       {"./pkg/descriptors"},
 	"github.com/envoyproxy/go-control-plane": {"./internal/bench/noop", "./pkg/rls/service", "./pkg/descriptors/xdssource"},
-	"google.golang.org/grpc":                 {"./internal/bench/noop", "./pkg/rls/service", "./pkg/descriptors/xdssource", "./cmd/envoy-rls"},
+	"google.golang.org/grpc":                 {"./internal/bench/noop", "./pkg/rls/service", "./pkg/descriptors/xdssource", "./internal/tracing", "./cmd/envoy-rls"},
 	"google.golang.org/protobuf":             {"./pkg/rls/service", "./pkg/rls/wire", "./pkg/descriptors/xdssource"},
 	"github.com/prometheus":                  {"./internal/telemetry"},
+	"go.opentelemetry.io":                    {"./internal/tracing"},
 }
 
 func TestImports(t *testing.T) {

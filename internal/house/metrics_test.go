@@ -24,7 +24,8 @@ type metric struct {
 // show itself in a registry.
 func metrics(t *testing.T) []metric {
 	t.Helper()
-	kinds := map[string]string{
+	kinds := map[string]string{ // those that begin with reference have their whole name
+		"referenceCounter": "counter", "referenceCounters": "counter", "referenceHistograms": "histogram",
 		"counter": "counter", "counters": "counter", "gauge": "gauge", "gauges": "gauge",
 		"histograms": "histogram", "desc": "",
 	}
@@ -51,7 +52,11 @@ func metrics(t *testing.T) []metric {
 				if kind == "" {
 					kind = kindOf(args[0])
 				}
-				list = append(list, metric{"envoy_rls_" + args[0], kind, args[1], args[2:]})
+				name := args[0]
+				if !strings.HasPrefix(called(call), "reference") {
+					name = "envoy_rls_" + name
+				}
+				list = append(list, metric{name, kind, args[1], args[2:]})
 			}
 			return true
 		})
@@ -122,7 +127,7 @@ func TestMetricNames(t *testing.T) {
 			}
 		}
 	}
-	name := regexp.MustCompile(`\benvoy_rls_[a-z_]*[a-z]\b`)
+	name := regexp.MustCompile(`\b(envoy_rls|ratelimit_service)_[a-z_]*[a-z]\b`)
 	for _, file := range files(t, ".md", ".yaml", ".json") {
 		for _, found := range name.FindAllString(read(t, filepath.Join(root(t), file)), -1) {
 			if !known[found] {

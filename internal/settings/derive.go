@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 )
@@ -20,6 +21,7 @@ func (l *loader) derive(values map[string]given) {
 	l.deriveRules(values)
 	l.deriveStore(values)
 	l.deriveAnswer()
+	l.deriveTracing(values)
 	l.refuseLater(values)
 	life := &l.settings.Life
 	if life.DrainDelay > life.ShutdownTimeout {
@@ -52,6 +54,28 @@ func (l *loader) deriveAnswer() {
 	}
 }
 
+// tracesEndpoint is OpenTelemetry's own setting for traces alone; its exporter
+// reads it.
+const tracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+
+// deriveTracing turns tracing on where an endpoint is all that is said.
+func (l *loader) deriveTracing(values map[string]given) {
+	t := &l.settings.Tracing
+	ofTraces := l.env[tracesEndpoint] != ""
+	if values["TRACING_ENABLED"].name == "" {
+		t.Enabled = t.Endpoint != "" || ofTraces
+	}
+	if ofTraces {
+		t.Endpoint = ""
+	}
+	if !t.Enabled || t.Endpoint == "" {
+		return
+	}
+	if u, err := url.Parse(t.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		l.refuse(nameOf(values, "OTEL_EXPORTER_OTLP_ENDPOINT"), maskURL(t.Endpoint), "want a URL such as http://collector:4318")
+	}
+}
+
 // refuseLater answers settings of parts that are not built yet. What would be
 // unsafe or useless to leave out is refused; what only shows less is warned of.
 func (l *loader) refuseLater(values map[string]given) {
@@ -66,12 +90,6 @@ func (l *loader) refuseLater(values map[string]given) {
 		if part.wanted {
 			l.refuse(nameOf(values, part.name), values[part.name].text, "not supported yet: "+part.use)
 		}
-	}
-	if s.reference.tracing {
-		l.warn("not supported yet: TRACING_ENABLED; no traces are sent")
-	}
-	if s.Metrics.Compat {
-		l.warn("not supported yet: METRICS_COMPAT; only the envoy_rls_ metrics are exported")
 	}
 }
 

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,7 +67,11 @@ func (env environment) unknown(table []Row) []string {
 		if !ok {
 			near = nearest(name, known)
 		}
-		warnings = append(warnings, fmt.Sprintf("%s is not a setting: did you mean %s?", name, near))
+		hint := ""
+		if near != "" {
+			hint = ": did you mean " + near + "?"
+		}
+		warnings = append(warnings, name+" is not a setting"+hint)
 	}
 	slices.Sort(warnings)
 	return warnings
@@ -78,11 +81,12 @@ func hasPrefix(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// nearest is the known name with the fewest differing letters.
+// nearest is the known name with the fewest differing letters; "" if more than a
+// quarter differ.
 func nearest(name string, known []string) string {
 	best, bestDistance := "", -1
 	for _, k := range known {
-		if d := distance(name, k); bestDistance < 0 || d < bestDistance {
+		if d := distance(name, k); d <= 1+len(k)/4 && (bestDistance < 0 || d < bestDistance) {
 			best, bestDistance = k, d
 		}
 	}

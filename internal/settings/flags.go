@@ -32,7 +32,7 @@ func ParseFlags(fs *flag.FlagSet, args []string) error {
 		var known []string
 		fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
 		e := &UsageError{Text: "unknown flag --" + name}
-		if near := nearest(name, known); near != "" && distance(name, near) <= 1+len(near)/4 {
+		if near := nearest(name, known); near != "" {
 			e.Hint = "did you mean --" + near + "?"
 		}
 		return e

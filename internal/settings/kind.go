@@ -38,6 +38,20 @@ func boolean(to *bool) kind {
 	}}
 }
 
+func onOff(to *bool) kind {
+	return kind{"on or off", "", func(s string) (err error) {
+		switch s {
+		case "on":
+			*to = true
+		case "off":
+			*to = false
+		default:
+			*to, err = strconv.ParseBool(s)
+		}
+		return err
+	}}
+}
+
 func integer(to *int, from, upTo int) kind {
 	return kind{fmt.Sprintf("a whole number from %d to %d", from, upTo), "N", func(s string) error {
 		n, err := strconv.Atoi(s)

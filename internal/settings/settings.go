@@ -22,8 +22,7 @@ type Settings struct {
 	Store   Store
 	Answer  Answer
 	Life    Life
-
-	reference reference
+	Tracing Tracing
 }
 
 // GRPC is the listener of the rate limit service.
@@ -108,7 +107,22 @@ type Life struct {
 	NeedStore bool
 }
 
-// reference holds what other settings are made from.
-type reference struct {
-	tracing bool
+// Tracing says whether calls are traced and where spans go.
+type Tracing struct {
+	Enabled  bool
+	Endpoint string // URL; "" = as OpenTelemetry's variables say
+	Protocol OTLPProtocol
+
+	ServiceName      string
+	ServiceNamespace string
+	ServiceInstance  string // "" = a random one
+	SamplingRate     float64
 }
+
+// OTLPProtocol is what carries OTLP: gRPC, or else HTTP.
+type OTLPProtocol string
+
+const (
+	ProtocolHTTP OTLPProtocol = "http"
+	ProtocolGRPC OTLPProtocol = "grpc"
+)

@@ -17,6 +17,8 @@ type Store struct {
 	Replicas   int
 	MaxBuckets int // embedded store
 	KeyPrefix  string
+	DenyCache  bool // not for the embedded store
+	Batch      bool // calls share round trips
 	HashKey    string
 
 	url          string

@@ -70,12 +70,13 @@ func lifeRows(s *Settings) []Row {
 		{Name: "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", kind: boolean(&s.Life.NeedStore), Default: "false", Help: "Be ready only while the store answers."},
 		{Name: "LOG_LEVEL", kind: logLevel(&s.Log.Level), Default: "info", Help: "Least severe records to log."},
 		{Name: "LOG_FORMAT", kind: oneOf(&s.Log.Format, "text", "json"), Default: "text", Help: "Format of the log, which goes to standard error."},
-		{Name: "TRACING_ENABLED", kind: boolean(&s.reference.tracing), Default: "false", Later: true, Help: "Send traces by OTLP."},
-		later("TRACING_EXPORTER_PROTOCOL", "http or grpc."),
-		later("TRACING_SERVICE_NAME", "Name of the service in traces."),
-		later("TRACING_SERVICE_NAMESPACE", "Its namespace."),
-		later("TRACING_SERVICE_INSTANCE_ID", "Its instance."),
-		later("TRACING_SAMPLING_RATE", "Share of traces to keep."),
+		{Name: "TRACING_ENABLED", kind: boolean(&s.Tracing.Enabled), Default: "false", Help: "Send a span for each gRPC call by OTLP. On by itself with OTEL_EXPORTER_OTLP_ENDPOINT, unless set to false."},
+		{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", URL: true, kind: text(&s.Tracing.Endpoint), Help: "Where spans go, such as http://collector:4318. OpenTelemetry's other variables for its OTLP exporter have their meaning."},
+		{Name: "TRACING_EXPORTER_PROTOCOL", Aliases: []string{"OTEL_EXPORTER_OTLP_PROTOCOL"}, kind: otlp(&s.Tracing.Protocol), Default: string(ProtocolHTTP), Help: "OTLP over http (protobuf) or grpc."},
+		{Name: "TRACING_SERVICE_NAME", Aliases: []string{"OTEL_SERVICE_NAME"}, kind: text(&s.Tracing.ServiceName), Default: "RateLimit", Help: "Name of the service in traces."},
+		{Name: "TRACING_SERVICE_NAMESPACE", kind: text(&s.Tracing.ServiceNamespace), Help: "Its namespace."},
+		{Name: "TRACING_SERVICE_INSTANCE_ID", kind: text(&s.Tracing.ServiceInstance), Help: "Its instance; a random UUID if unset."},
+		{Name: "TRACING_SAMPLING_RATE", kind: share(&s.Tracing.SamplingRate), Default: "1", Help: "Share of traces to begin; calls that are part of a trace follow its decision."},
 	}
 }
 
@@ -88,6 +89,13 @@ func storePolicies() []descriptors.StorePolicy {
 // later is a row of a part that is not built yet: any text goes.
 func later(name, help string, aliases ...string) Row {
 	return Row{Name: name, Aliases: aliases, Help: help, Later: true, kind: text(new(string))}
+}
+
+// otlp takes the reference's words and OpenTelemetry's.
+func otlp(to *OTLPProtocol) kind {
+	k := oneOf(to, ProtocolHTTP, ProtocolGRPC, "http/protobuf")
+	k.word = "http|grpc"
+	return k
 }
 
 func secret(r Row) Row {

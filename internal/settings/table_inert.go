@@ -11,7 +11,7 @@ const (
 	whyDots      = "dotfiles are never rules"
 	whyMerge     = "one domain may always be spread over files"
 	whyDenied    = "denied hits are free; see denied_hits in rule files"
-	whyCache     = "there is no cache of denials"
+	whyCache     = "denials are remembered anyway; see DENY_CACHE"
 )
 
 // inertRows are the settings that are accepted and do nothing.

@@ -10,6 +10,8 @@ func storeRows(s *Settings) []Row {
 		{Name: "REPLICAS", kind: integer(&st.Replicas, 1, 1_000_000), Default: "1", Help: "How many servers share a limit: on_store_error: local counts to this part of it."},
 		{Name: "MEMORY_MAX_BUCKETS", kind: integer(&st.MaxBuckets, 1, maxInt32), Default: "1000000", Help: "Embedded store: how many buckets it keeps."},
 		{Name: "CACHE_KEY_PREFIX", kind: text(&st.KeyPrefix), Help: "Begins every key in Redis: visible ASCII without braces, up to 64 characters."},
+		{Name: "DENY_CACHE", kind: onOff(&st.DenyCache), Default: "on", Help: "Remember for up to a second what Redis denied, and deny as much again without asking it."},
+		{Name: "BATCH", kind: onOff(&st.Batch), Default: "on", Help: "Let calls that wait share a round trip to Redis. off is for debugging."},
 		{Name: "HASH_KEY", Secret: true, kind: text(&st.HashKey), Help: "Key of the hash that stands for sensitive values; the same on all servers that share a store."},
 	}
 }

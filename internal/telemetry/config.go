@@ -58,6 +58,9 @@ type Reload struct {
 func (m *Metrics) SetReload(r Reload) {
 	c := &m.config
 	c.reloads.WithLabelValues(string(r.Result)).Inc()
+	if m.reference != nil {
+		m.reference.load(r.Result)
+	}
 	c.lastSuccessful.Set(number(r.Result == ReloadSuccess))
 	if r.Result == ReloadSuccess {
 		c.lastSuccess.Set(float64(r.At.UnixMilli()) / 1000)

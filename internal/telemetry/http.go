@@ -8,12 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Handler serves the metrics to a scraper.
+// Handler serves the metrics to a scraper. envoyproxy/ratelimit's counters do not
+// end in _total, and OpenMetrics would add that: with them the format is not
+// offered.
 func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog:          scrapeLog{log},
 		ErrorHandling:     promhttp.ContinueOnError,
-		EnableOpenMetrics: true,
+		EnableOpenMetrics: m.reference == nil,
 	})
 }
 

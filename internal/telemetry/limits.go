@@ -19,9 +19,10 @@ type Limit struct {
 	Hits      prometheus.Counter
 	NearLimit prometheus.Counter
 
-	name   limitName
-	owner  *Metrics
-	values valueSeries
+	name      limitName
+	owner     *Metrics
+	values    valueSeries
+	reference *referenceName // nil without METRICS_COMPAT
 }
 
 // Limit gives the handles of a limit by its label. A limit that is there
@@ -60,6 +61,9 @@ func (m *Metrics) Retain(limit func(domain, rule string, shadow bool) bool, doma
 		if !limit(name.domain, name.rule, name.shadow) {
 			delete(m.limits, name)
 			m.values -= l.values.count()
+			if l.reference != nil {
+				m.reference.release(*l.reference)
+			}
 			m.deleteLimit(name)
 		}
 	}

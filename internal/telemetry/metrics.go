@@ -33,6 +33,7 @@ type Metrics struct {
 	redis     watched[RedisStats]
 	giveBacks watched[GiveBacks]
 	config    configMetrics
+	reference *referenceMetrics // nil without METRICS_COMPAT
 
 	policyAt atomic.Int64 // when a policy last decided, in Unix ns
 
@@ -103,12 +104,16 @@ func (m *Metrics) CountPanic() { m.panics.Inc() }
 func (m *Metrics) ObserveGRPC(method, code string, took time.Duration) {
 	m.grpcRequests.WithLabelValues(method, code).Inc()
 	ObserveDuration(m.grpcDuration.WithLabelValues(method), took)
+	if m.reference != nil && method != "" {
+		m.reference.method(method).observe(took)
+	}
 }
 
 // Method holds the handles of a gRPC method that is often called.
 type Method struct {
-	codes    []prometheus.Counter
-	duration prometheus.Observer
+	codes     []prometheus.Counter
+	duration  prometheus.Observer
+	reference *referenceMethod // nil without METRICS_COMPAT
 }
 
 // Method makes the handles of a method; codes are the names of its status
@@ -117,6 +122,9 @@ func (m *Metrics) Method(name string, codes []string) *Method {
 	h := &Method{duration: m.grpcDuration.WithLabelValues(name)}
 	for _, code := range codes {
 		h.codes = append(h.codes, m.grpcRequests.WithLabelValues(name, code))
+	}
+	if m.reference != nil {
+		h.reference = m.reference.method(name)
 	}
 	return h
 }
@@ -127,6 +135,9 @@ func (h *Method) Observe(code int, took time.Duration) {
 		h.codes[code].Inc()
 	}
 	ObserveDuration(h.duration, took)
+	if h.reference != nil {
+		h.reference.observe(took)
+	}
 }
 
 func (m *Metrics) counter(name, help string) prometheus.Counter {

@@ -50,6 +50,17 @@ func (m *Metrics) WatchMemory(read func() MemoryStats) {
 	})
 }
 
+// WatchDenyCache reads at every scrape how many calls were denied without asking
+// Redis.
+func (m *Metrics) WatchDenyCache(hits func() uint64) {
+	m.registry.MustRegister(&snapshot{
+		descs: []*prometheus.Desc{
+			desc("deny_cache_hits_total", "Calls denied without the store, because it had just denied as much."),
+		},
+		read: func(emit emitter) { emit(0, prometheus.CounterValue, float64(hits())) },
+	})
+}
+
 // snapshot is a collector of numbers that are kept elsewhere.
 type snapshot struct {
 	descs []*prometheus.Desc

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/envoy-rls/envoy-rls/pkg/buckets"
 )
@@ -80,11 +81,28 @@ func (b *builder) domainDefaults(u *unit) Options {
 // above is what the nodes from the root down say about their entries.
 type above struct {
 	path    string
+	entries *entryList
 	marks   []buckets.Mark
 	marked  bool
 	metrics []bool
 	metric  bool
 	values  uint64 // how many buckets the entries make; 0 = up to traffic
+}
+
+// entryList is a list of entries from the last to the first: nodes share what is
+// above them.
+type entryList struct {
+	above *entryList
+	entry Entry
+}
+
+func (l *entryList) slice() []Entry {
+	var all []Entry
+	for ; l != nil; l = l.above {
+		all = append(all, l.entry)
+	}
+	slices.Reverse(all)
+	return all
 }
 
 // with goes one node further down.
@@ -98,6 +116,7 @@ func (a above) with(br *branch, shown string) above {
 	}
 	return above{
 		path:    a.path + "/" + shorten(br.key) + shown,
+		entries: &entryList{a.entries, Entry{Key: shorten(br.key), Value: strings.TrimPrefix(shown, "=")}},
 		marks:   append(slices.Clip(a.marks), m),
 		marked:  a.marked || m.Kind != buckets.Plain,
 		metrics: append(slices.Clip(a.metrics), br.valueToMetric),
@@ -194,7 +213,9 @@ func (b *builder) rule(br *branch, a above) *Rule {
 	if a.metric {
 		r.ValueToMetric = a.metrics
 	}
-	r.Limits = b.limits(br)
+	if r.Limits = b.limits(br); len(r.Limits) > 0 {
+		r.Entries = a.entries.slice()
+	}
 	for _, l := range r.Limits {
 		l.Rule = r
 	}

@@ -193,7 +193,10 @@ type Rule struct {
 	// shop/path=/login/remote_address.
 	Path   string
 	Domain string
-	Place  Place
+	// Entries are those of Path: keys, and values as written, where "" is any.
+	// Only rules with limits have them.
+	Entries []Entry
+	Place   Place
 	// Limits are empty where the rule lets everything pass (a whitelist), and a
 	// single Unlimited one where it says so.
 	Limits []*Limit

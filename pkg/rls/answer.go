@@ -15,6 +15,8 @@ const (
 type Answer struct {
 	Code     Code
 	Statuses []Status // one for each descriptor, in order
+	// Limit speaks for the call, as in headers; nil if none does.
+	Limit *descriptors.Limit
 
 	ResponseHeaders []Header // for the client
 	RequestHeaders  []Header // for the application, on calls let through

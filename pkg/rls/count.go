@@ -15,21 +15,32 @@ func (d *decision) count() {
 			d.handles.Unlimited.Add(1)
 			continue
 		case p.bare:
-			continue // counted as a decision of the policy
-		case p.verdict.Allowed:
-			p.metrics.OK.Add(1)
-			if near := p.near(d.limiter.opt.NearLimitRatio); near > 0 {
-				p.metrics.NearLimit.Add(float64(near))
-			}
-		default:
-			p.metrics.Over.Add(1)
+			continue // counted as a decision of the policy, or not asked
 		}
-		if p.op == buckets.Take {
-			p.metrics.Hits.Add(float64(p.hits))
-		}
+		p.count(d.limiter.opt.NearLimitRatio)
 		if p.metrics.Value != nil {
 			p.metrics.Value(d.valueLabel(p), !p.verdict.Allowed)
 		}
+	}
+}
+
+// count counts a verdict and its hits; a look and a refund have none.
+func (p *pick) count(nearRatio uint64) {
+	var hits, near uint64
+	if p.op == buckets.Take {
+		hits = p.hits
+		p.metrics.Hits.Add(float64(hits))
+	}
+	if p.verdict.Allowed {
+		p.metrics.OK.Add(1)
+		if near = p.near(nearRatio); near > 0 {
+			p.metrics.NearLimit.Add(float64(near))
+		}
+	} else {
+		p.metrics.Over.Add(1)
+	}
+	if p.metrics.Tally != nil {
+		p.metrics.Tally(hits, near, !p.verdict.Allowed)
 	}
 }
 

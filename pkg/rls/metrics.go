@@ -32,6 +32,9 @@ type LimitMetrics struct {
 	// Value counts a decision by what the call's values were, for rules with
 	// detailed_metric or value_to_metric; nil for all others.
 	Value func(value string, over bool)
+	// Tally counts a decision by its hits, those of them near the limit, and
+	// whether they were over; nil counts nothing.
+	Tally func(hits, near uint64, over bool)
 }
 
 // DomainMetrics count the calls of one domain.

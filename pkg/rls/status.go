@@ -21,7 +21,9 @@ func (d *decision) answer(ans *Answer) {
 		ans.Statuses = append(ans.Statuses, d.status(first(rest[:n])))
 		rest = rest[n:]
 	}
-	d.best = speaker(d.picks)
+	if d.best = speaker(d.picks); d.best != nil {
+		ans.Limit = d.best.limit
+	}
 	d.addHeaders(ans)
 	if d.limiter.opt.Metadata {
 		ans.Metadata = d.metadata(ans)

@@ -155,7 +155,7 @@ func TestTooLargeRequest(t *testing.T) {
 }
 
 // FAULTS K15: a panic costs its call, not the process, and not the log.
-func TestPanicInDecide(t *testing.T) {
+func TestK15PanicInDecide(t *testing.T) {
 	t.Parallel()
 	var logged lines
 	var seen notes
@@ -186,7 +186,7 @@ func TestPanicInDecide(t *testing.T) {
 	if got := strings.Count(text, "planted"); got < 1 || got > mayLog {
 		t.Errorf("%d lines in the log, want at least 1 and at most %d:\n%s", got, mayLog, text)
 	}
-	if !strings.Contains(text, "TestPanicInDecide") {
+	if !strings.Contains(text, "TestK15PanicInDecide") {
 		t.Errorf("the log has no stack that shows where:\n%s", text)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/envoy-rls/envoy-rls/pkg/rls"
 )
 
 // ServiceName is the full name of the rate limit service, ServiceMethod that of
@@ -21,16 +23,18 @@ const (
 type handler struct {
 	decider  Decider
 	observed *observation
-	calls    sync.Pool // of *call
+	answered func(context.Context, *rls.Answer) // nil if nobody is told
+	calls    sync.Pool                          // of *call
 	info     *grpc.UnaryServerInfo
 }
 
-func newHandler(d Decider, o *observation) *handler {
+func newHandler(o Options, observed *observation) *handler {
 	return &handler{
-		decider:  d,
-		observed: o,
+		decider:  o.Decider,
+		observed: observed,
+		answered: o.Answered,
 		calls:    sync.Pool{New: func() any { return new(call) }},
-		info:     &grpc.UnaryServerInfo{Server: d, FullMethod: ServiceMethod},
+		info:     &grpc.UnaryServerInfo{Server: o.Decider, FullMethod: ServiceMethod},
 	}
 }
 
@@ -78,6 +82,9 @@ func (h *handler) answer(ctx context.Context, c *call, read func(any) error) (an
 			h.observed.failed(err)
 		}
 		return nil, told
+	}
+	if h.answered != nil {
+		h.answered(ctx, &c.ans)
 	}
 	return c.encode(), nil
 }

@@ -141,7 +141,7 @@ func benchCall(tb testing.TB, n int) func() {
 		tb.Fatal(err)
 	}
 	observed := newObservation(noObserver{}, nil)
-	h := newHandler(fixed{&descriptors.Limit{Amount: 60, Unit: descriptors.Minute, WireName: "per-path"}}, observed)
+	h := newHandler(Options{Decider: fixed{&descriptors.Limit{Amount: 60, Unit: descriptors.Minute, WireName: "per-path"}}}, observed)
 	c := newCodec()
 	received := mem.BufferSlice{mem.SliceBuffer(data)}
 	read := func(v any) error { return c.Unmarshal(received, v) }

@@ -14,6 +14,9 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/stats"
+
+	"github.com/envoy-rls/envoy-rls/pkg/rls"
 )
 
 // Options say how a server runs. Only Decider is needed.
@@ -21,6 +24,12 @@ type Options struct {
 	Decider  Decider
 	Observer Observer     // nil observes nothing
 	Logger   *slog.Logger // nil logs nothing
+
+	// StatsHandler is told of all that gRPC does; nil is none, which costs nothing.
+	StatsHandler stats.Handler
+	// Answered, if set, is told of each decision before it is sent, with the
+	// context that StatsHandler made. It keeps nothing of ans.
+	Answered func(ctx context.Context, ans *rls.Answer)
 
 	// Credentials are those of TLS; nil is plain text.
 	Credentials credentials.TransportCredentials
@@ -82,7 +91,7 @@ func NewServer(o Options) *Server {
 		grpc.UnknownServiceHandler(newUnknown(o.Observer, o.Logger).handle),
 	)...)
 	s.SetServing(false)
-	s.grpc.RegisterService(newHandler(o.Decider, observed).describe(), o.Decider)
+	s.grpc.RegisterService(newHandler(o, observed).describe(), o.Decider)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	return s
@@ -104,6 +113,9 @@ func transportOptions(o Options) []grpc.ServerOption {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.MaxRecvMsgSize(o.MaxRequestBytes),
 		grpc.NumStreamWorkers(o.StreamWorkers),
+	}
+	if o.StatsHandler != nil {
+		options = append(options, grpc.StatsHandler(o.StatsHandler))
 	}
 	if o.Credentials != nil {
 		options = append(options, grpc.Creds(o.Credentials))

@@ -148,7 +148,7 @@ func askV1Alpha(t *testing.T, conn *grpc.ClientConn) asker {
 }
 
 // FAULTS S13: a filter that speaks version 2 is told what to change.
-func TestOldVersions(t *testing.T) {
+func TestS13OldVersions(t *testing.T) {
 	t.Parallel()
 	var logged lines
 	var seen notes
@@ -218,7 +218,7 @@ func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
 }
 
 // FAULTS S6: connections are renewed, and no call is lost by it.
-func TestConnectionAge(t *testing.T) {
+func TestS6ConnectionAge(t *testing.T) {
 	t.Parallel()
 	accepted := make(chan struct{}, 100)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
