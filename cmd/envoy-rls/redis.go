@@ -11,6 +11,7 @@ import (
 
 	"github.com/envoy-rls/envoy-rls/internal/settings"
 	"github.com/envoy-rls/envoy-rls/internal/telemetry"
+	"github.com/envoy-rls/envoy-rls/pkg/buckets/denied"
 	"github.com/envoy-rls/envoy-rls/pkg/buckets/redisstore"
 	"github.com/envoy-rls/envoy-rls/pkg/buckets/spread"
 )
@@ -31,15 +32,36 @@ var redisKinds = map[string]redisstore.Kind{
 // openRedis opens the store on Redis, and a second one if limits per second are
 // to have it.
 func openRedis(s settings.Store, m *telemetry.Metrics, log *slog.Logger) (*opened, error) {
-	first, err := openPlace(&s.Place, redisName, m, log)
+	if !s.DenyCache {
+		return openPlaces(s, nil, m, log)
+	}
+	memory := denied.NewMemory()
+	o, err := openPlaces(s, memory.Forget, m, log)
+	if err != nil {
+		return nil, err
+	}
+	cache := denied.New(o.Store, memory)
+	o.Store = cache
+	m.WatchDenyCache(cache.Answered)
+	return o, nil
+}
+
+// openPlaces opens the one store, or both. returned is told of give-backs.
+func openPlaces(s settings.Store, returned func(key []byte), m *telemetry.Metrics, log *slog.Logger) (*opened, error) {
+	open := func(p *settings.Place, name string) (*opened, error) {
+		opt := redisOptions(p)
+		opt.CallByCall, opt.Returned = !s.Batch, returned
+		return openPlace(opt, name, m, log.With("store", name))
+	}
+	first, err := open(&s.Place, redisName)
 	if err != nil || s.PerSecond == nil {
 		return first, err
 	}
-	second, err := openPlace(s.PerSecond, perSecondName, m, log)
+	second, err := open(s.PerSecond, perSecondName)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the store of limits per second, %s: %w", s.PerSecond.Target, err), first.Close())
 	}
-	pair := spread.NewPair(first.Store, second.Store)
+	pair := spread.NewPair(first.Store, second.Store, returned)
 	m.WatchGiveBacks(telemetry.BothStores, func() telemetry.GiveBacks {
 		return telemetry.GiveBacks{Delivered: pair.Delivered(), Lost: pair.Lost()}
 	})
@@ -56,10 +78,8 @@ func openRedis(s settings.Store, m *telemetry.Metrics, log *slog.Logger) (*opene
 }
 
 // openPlace opens one store on Redis, under a name in metrics.
-func openPlace(p *settings.Place, name string, m *telemetry.Metrics, log *slog.Logger) (*opened, error) {
-	log = log.With("store", name)
+func openPlace(opt redisstore.Options, name string, m *telemetry.Metrics, log *slog.Logger) (*opened, error) {
 	roundTrip := m.StoreDuration(name, "round_trip")
-	opt := redisOptions(p)
 	opt.Logger = log
 	opt.Observe = func(elapsed time.Duration, _ int, _ string) { telemetry.ObserveDuration(roundTrip, elapsed) }
 	store, err := redisstore.New(opt)

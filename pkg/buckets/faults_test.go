@@ -118,7 +118,7 @@ func TestA1RateZero(t *testing.T) {
 
 // FAULTS A3, A12: what cannot be computed exactly is refused at load, with a
 // text that says what to write instead.
-func TestA3PrepareRefuses(t *testing.T) {
+func TestA3A12PrepareRefuses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]buckets.Limit{
 		"no algorithm":        {Amount: 1, WindowMicros: minute},

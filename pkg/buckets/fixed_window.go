@@ -14,6 +14,7 @@ import "errors"
 // Lua twin: lua/fixed_window.lua.
 var fixedWindow = spec{
 	name:     "fixed_window",
+	atOnce:   true,
 	prepare:  prepareFixedWindow,
 	advance:  fixedAdvance,
 	used:     func(s State, _ *Limit) uint64 { return s.Count },

@@ -90,6 +90,10 @@ func (l *Limit) Prepare() error {
 // of token_bucket, leaky_bucket and gcra, the amount of the windows.
 func (l *Limit) Capacity() uint64 { return l.capacity }
 
+// RefillHits is how many hits a step of RefillMicros brings back; 0 if the bucket
+// has no steps.
+func (l *Limit) RefillHits() uint64 { return l.stepHits }
+
 // maxUsed is how far charged hits may fill a bucket: one capacity past full.
 func (l *Limit) maxUsed() uint64 {
 	if l.Unbounded {

@@ -197,9 +197,9 @@ func TestDropWhenFresh(t *testing.T) {
 	})
 }
 
-// TestFreshAtIsTheFirstMoment: a store keeps a bucket as long as it must and no
+// TestA13FreshAtIsTheFirstMoment: a store keeps a bucket as long as it must and no
 // longer (FAULTS A13: expiry in the wrong unit).
-func TestFreshAtIsTheFirstMoment(t *testing.T) {
+func TestA13FreshAtIsTheFirstMoment(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, a buckets.Algorithm) {
 		rng := random(t)

@@ -19,6 +19,8 @@ const (
 type spec struct {
 	name     string
 	hasBurst bool
+	// atOnce says that all room comes back at one moment.
+	atOnce bool
 	// prepare checks a limit and derives fields of it.
 	prepare func(l *Limit) error
 	// advance ages a state to now. A state that equals a fresh one is returned

@@ -78,6 +78,9 @@ type Verdict struct {
 	// AtMicros is the bucket's own time of the decision: what a GiveBack of the
 	// charge has to carry.
 	AtMicros int64
+	// Unasked says that the call was denied without this bucket: it is Allowed,
+	// and nothing else is known.
+	Unasked bool
 }
 
 // Call is a list of buckets that are decided together: all or nothing.

@@ -113,6 +113,7 @@ func (d *decision) receive() {
 	for i, at := range d.sent {
 		d.picks[at].verdict = d.call.Items[i].Verdict
 		d.picks[at].pending = false
+		d.picks[at].bare = d.picks[at].verdict.Unasked
 	}
 }
 

@@ -300,7 +300,7 @@ func TestForeignAndNewerValues(t *testing.T) {
 }
 
 // FAULTS R4, R5, A13: every key expires, and not later than its bucket is fresh.
-func TestEveryKeyExpires(t *testing.T) {
+func TestR4R5A13EveryKeyExpires(t *testing.T) {
 	server := redistest.Start(t)
 	admin := server.Client()
 	s := open(t, Options{Addrs: []string{server.Addr}})

@@ -57,8 +57,12 @@ func (l *lane) renew() {
 func (l *lane) run() {
 	backoff := firstBackoff
 	defer func() { l.client.Load().Close() }()
+	maxKeys := maxKeysPerRun
+	if l.node.store.opt.CallByCall {
+		maxKeys = 1 // a call is taken whole
+	}
 	for {
-		l.batch = l.node.queue.take(l.batch[:0], maxKeysPerRun)
+		l.batch = l.node.queue.take(l.batch[:0], maxKeys)
 		if len(l.batch) == 0 {
 			return
 		}

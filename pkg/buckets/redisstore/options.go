@@ -45,6 +45,13 @@ type Options struct {
 	// 0 = 16384.
 	QueueCalls int
 
+	// CallByCall gives each call a round trip of its own; for debugging.
+	CallByCall bool
+
+	// Returned, if set, is told the key of a bucket that the store itself gave
+	// hits back to.
+	Returned func(key []byte)
+
 	Logger *slog.Logger // nil = none
 	// Observe, if set, is told of each round trip: how long it took, how many
 	// calls shared it, and why it failed ("" if it did not).

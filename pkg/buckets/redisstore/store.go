@@ -62,7 +62,7 @@ func (s *Store) connect() {
 	case Cluster:
 		many := newCluster(s)
 		s.topology = many
-		s.spread, s.split = spread.New(slots{s}), spread.New(singles{s})
+		s.spread, s.split = spread.New(slots{s}, s.opt.Returned), spread.New(singles{s}, s.opt.Returned)
 		many.start()
 	case Sentinel:
 		named := newSentinels(&s.opt)

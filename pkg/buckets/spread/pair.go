@@ -27,10 +27,11 @@ type Pair struct {
 
 var _ buckets.Store = (*Pair)(nil)
 
-// NewPair makes a pair of two stores, which it closes when it is closed.
-func NewPair(main, perSecond buckets.Store) *Pair {
+// NewPair makes a pair of two stores, which it closes when it is closed. returned
+// is as for [New].
+func NewPair(main, perSecond buckets.Store, returned func(key []byte)) *Pair {
 	places := pairPlaces{mainStore: main, perSecondStore: perSecond}
-	return &Pair{New(places), places}
+	return &Pair{New(places, returned), places}
 }
 
 // Decide implements [buckets.Store].

@@ -46,7 +46,7 @@ func newPairWorld(t *testing.T, amount, amountPerSecond uint64) *pairWorld {
 	now := func() int64 { return 1_767_225_600_000_000 }
 	w.main, w.second = memstore.New(memstore.Options{Now: now}), memstore.New(memstore.Options{Now: now})
 	w.fails = [2]*failing{{Store: w.main}, {Store: w.second}}
-	w.Pair = spread.NewPair(w.fails[0], w.fails[1])
+	w.Pair = spread.NewPair(w.fails[0], w.fails[1], nil)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)

@@ -24,6 +24,7 @@ const (
 // returns delivers give-backs in the background, many in one run.
 type returns struct {
 	places    Places
+	returned  func(key []byte) // not nil
 	delivered atomic.Uint64
 	lost      atomic.Uint64
 
@@ -40,8 +41,11 @@ type giveBack struct {
 	tries int
 }
 
-func newReturns(places Places) *returns {
-	r := &returns{places: places, wake: make(chan struct{}, 1)}
+func newReturns(places Places, returned func(key []byte)) *returns {
+	if returned == nil {
+		returned = func([]byte) {}
+	}
+	r := &returns{places: places, returned: returned, wake: make(chan struct{}, 1)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.done.Go(r.run)
 	return r
@@ -105,6 +109,7 @@ func (r *returns) deliver(batch []giveBack) (again []giveBack) {
 	}
 	r.places.Run(r.ctx, returnBudget, pieces)
 	for i := range batch {
+		r.returned(batch[i].item.Key)
 		switch err := pieces[i].Call.Err; {
 		case err == nil:
 			r.delivered.Add(1)

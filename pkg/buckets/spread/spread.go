@@ -29,9 +29,10 @@ type Spread struct {
 	denials *denials
 }
 
-// New starts a spread over places; Close ends it.
-func New(places Places) *Spread {
-	return &Spread{places: places, returns: newReturns(places), denials: newDenials()}
+// New starts a spread over places; Close ends it. returned is told the key of a
+// bucket that something was given back to; it may be nil.
+func New(places Places, returned func(key []byte)) *Spread {
+	return &Spread{places: places, returns: newReturns(places, returned), denials: newDenials()}
 }
 
 // Close stops giving back; what has not been given back stays charged.
