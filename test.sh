@@ -14,11 +14,11 @@ fuzz_time=${FUZZ_TIME:-5s}
 step() { printf '\n== %s\n' "$*"; }
 fail() { printf 'test.sh: %s\n' "$*" >&2; exit 1; }
 
-# Runs a command quietly; shows its output if it fails twice.
+# Runs a command quietly; shows the output of both tries if it fails twice.
 quietly() {
   local log
   log=$(mktemp)
-  if "$@" >"$log" 2>&1 || { sleep 5; "$@" >"$log" 2>&1; }; then
+  if "$@" >"$log" 2>&1 || { sleep 5; "$@" >>"$log" 2>&1; }; then
     rm -f "$log"
     return 0
   fi

@@ -26,6 +26,7 @@ var explainCommand = command{
 	help: func(w io.Writer) error {
 		_, err := fmt.Fprint(w, `
   envoy-rls explain [--rules PATH] DOMAIN KEY=VALUE[,KEY=VALUE…] [DESCRIPTOR…]
+  envoy-rls explain --addr HOST:PORT DOMAIN KEY=VALUE[,KEY=VALUE…] [DESCRIPTOR…]
   envoy-rls explain [--rules PATH] --envoy FILE --request 'GET /cart?x=1'
 
   DOMAIN, DESCRIPTOR    A call as Envoy sends it. A word is a descriptor: its
@@ -35,13 +36,17 @@ var explainCommand = command{
   --rules PATH          A rule file or folder; may be repeated. Default: as run.
   --format text|json    Default: text.
 
+  --addr HOST:PORT      Ask the debug port of a running server instead: what it
+                        would answer now. It charges and counts nothing.
+
   --envoy FILE          An Envoy's configuration: which descriptors it sends.
   --request 'GET /x'    The request that comes to Envoy: method and path.
   -H 'name: value'      A header of it; may be repeated.
   --remote-address IP   The address that it comes from. Default: 127.0.0.1.
 
 The answer is that of a server with these rules and this environment (PROFILE,
-HASH_KEY, CACHE_KEY_PREFIX and so on) whose buckets are all untouched.
+HASH_KEY, CACHE_KEY_PREFIX and so on) whose buckets are all untouched; with --addr
+it is that server's, with its rules and buckets.
 
 Exit code 0 if the call is decided, 1 if it is not or rules are in error, 2 if
 the command line is wrong.
@@ -88,8 +93,8 @@ func parseExplain(args []string) (*explainFlags, error) {
 		return nil, &settings.UsageError{Text: fmt.Sprintf(format, args...), Hint: "envoy-rls explain --help"}
 	}
 	switch {
-	case f.addr != "":
-		return usage("--addr: servers cannot be asked yet; name their rules with --rules")
+	case f.addr != "" && (len(f.rules) > 0 || f.envoy != ""):
+		return usage("--addr asks a server, which has rules of its own: leave --rules and --envoy out")
 	case f.format != "text" && f.format != "json":
 		return usage("--format=%s: want text or json", f.format)
 	case f.hits == 0 || f.hits > 1<<32-1:
@@ -110,6 +115,9 @@ func explainCall(c *console, args []string) error {
 	f, err := parseExplain(args)
 	if err != nil {
 		return err
+	}
+	if f.addr != "" {
+		return c.explainRemote(f)
 	}
 	s, err := c.settingsFor(f.rules)
 	if err != nil {

@@ -328,8 +328,16 @@ func TestS3_StoreIsDown(t *testing.T) {
 	}
 }
 
-// A port in use is one clear line and exit code 1.
-func TestPortInUse(t *testing.T) {
+// A port in use is one clear line and exit code 1; that of the metrics too (M4:
+// a place for metrics that does not work is not passed over).
+func TestM4PortInUse(t *testing.T) {
+	t.Parallel()
+	for flag, name := range map[string]string{"--port=127.0.0.1:": "HTTP", "--prometheus-addr=127.0.0.1:": "metrics"} {
+		t.Run(name, func(t *testing.T) { testPortInUse(t, strings.TrimSuffix(flag, "127.0.0.1:"), name) })
+	}
+}
+
+func testPortInUse(t *testing.T, flag, name string) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

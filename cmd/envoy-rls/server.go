@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 
@@ -12,26 +13,35 @@ import (
 	"github.com/envoy-rls/envoy-rls/pkg/buckets"
 	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
 	"github.com/envoy-rls/envoy-rls/pkg/rls"
+	"github.com/envoy-rls/envoy-rls/pkg/rls/explain"
 	"github.com/envoy-rls/envoy-rls/pkg/rls/service"
 )
 
 // newServer puts all parts together. Nothing listens yet.
 func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error) {
-	metrics := telemetry.New(telemetry.ReadBuild(version))
+	metrics := newMetrics(s.Metrics)
 	store, err := openStore(s.Store, metrics, log)
 	if err != nil {
 		return nil, err
 	}
 	local := openLocal(s.Store)
-	limiter := rls.NewLimiter(limiterOptions(s, store, local, metrics, log))
-	grpc := service.NewServer(service.Options{
-		Decider:               limiter,
+	deciding := limiterOptions(s, store, local, metrics, log)
+	limiter := rls.NewLimiter(deciding)
+	explainer := &explain.Explainer{Limiter: limiter, Keyer: deciding.Keyer}
+	decider := countErrors(limiter, s.Metrics, metrics)
+	serving := service.Options{
+		Decider:               decider,
 		Observer:              newCallMetrics(metrics),
 		Logger:                log,
 		MaxConnectionAge:      s.GRPC.MaxConnectionAge,
 		MaxConnectionAgeGrace: s.GRPC.MaxConnectionAgeGrace,
 		StreamWorkers:         streamWorkers,
-	})
+	}
+	endTracing, err := trace(&serving, s.Tracing, log)
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), local.Close())
+	}
+	grpc := service.NewServer(serving)
 	policy := lifecycle.Policy{WithoutRules: s.Rules.StartWithout, WhileStore: s.Life.NeedStore}
 	health := lifecycle.NewHealth(policy, func(ready bool) {
 		log.Info("readiness changed", "ready", ready)
@@ -46,8 +56,8 @@ func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error
 	rules := openSource(s.Rules, log)
 	loader := descriptors.NewLoader(rules, ruleOptions(s))
 	server := &lifecycle.Server{
-		Ports:           append([]lifecycle.Port{grpcPort(s.GRPC, grpc)}, httpPorts(s, limiter, health, metrics, log)...),
-		Closers:         []func() error{store.Close, local.Close},
+		Ports:           append([]lifecycle.Port{grpcPort(s.GRPC, grpc)}, httpPorts(s, decider, explainer, health, metrics, log)...),
+		Closers:         []func() error{store.Close, local.Close, func() error { endTracing(); return nil }},
 		Health:          health,
 		Log:             log,
 		Reload:          rules.Reload,
@@ -116,9 +126,12 @@ func grpcPort(g settings.GRPC, server *service.Server) lifecycle.Port {
 
 // httpPorts are the public one, the debug port and the metrics. The latter two
 // end last.
-func httpPorts(s *settings.Settings, limiter *rls.Limiter, health *lifecycle.Health, m *telemetry.Metrics, log *slog.Logger) []lifecycle.Port {
-	public := admin.NewServer(admin.Public(admin.JSONHandler(limiter, log), health.Report), log)
-	debug := admin.NewDebugServer(admin.Debug(limiter.Ruleset), log)
+func httpPorts(s *settings.Settings, decider service.Decider, explainer *explain.Explainer, health *lifecycle.Health, m *telemetry.Metrics, log *slog.Logger) []lifecycle.Port {
+	public := admin.NewServer(admin.Public(admin.JSONHandler(decider, log), health.Report), log)
+	api := &admin.API{Explain: func(ctx context.Context, req *rls.Request) (*explain.Explanation, error) {
+		return explainer.Call(ctx, req, new(rls.Answer))
+	}}
+	debug := admin.NewDebugServer(admin.Debug(explainer.Limiter.Ruleset, api.Handler()), log)
 	metrics := admin.NewServer(admin.Metrics(s.Metrics.Path, m.Handler(log)), log)
 	return []lifecycle.Port{
 		{Name: "HTTP", Network: "tcp", Addr: s.HTTP.String(), Serve: public.Serve, Stop: public.Stop},

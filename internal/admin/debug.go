@@ -13,16 +13,18 @@ import (
 var debugPages = [...]struct{ path, what string }{
 	{"/rlconfig", "the limits in force"},
 	{"/debug/pprof/", "profiles of the process"},
+	{"/api/", "the same and more for programs, in JSON"},
 }
 
-// Debug is the debug port: a list of its pages at /, /rlconfig and pprof. It
-// asks nobody who they are and belongs on a loopback address.
-func Debug(rules func() *descriptors.Ruleset) http.Handler {
+// Debug is the debug port: a list of its pages at /, /rlconfig, pprof, and the API
+// below /api/. It asks nobody who they are and belongs on a loopback address.
+func Debug(rules func() *descriptors.Ruleset, api http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", listPages)
 	mux.HandleFunc("GET /rlconfig", func(w http.ResponseWriter, _ *http.Request) {
 		writeText(w, http.StatusOK, rlconfig(rules()))
 	})
+	mux.Handle("/api/", api)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

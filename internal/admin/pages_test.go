@@ -19,7 +19,9 @@ import (
 
 func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	r := httptest.NewRequest("GET", path, nil)
+	r.Host = "127.0.0.1:6070"
+	h.ServeHTTP(w, r)
 	return w
 }
 
@@ -87,18 +89,18 @@ descriptors:
 shop/user: unit=DAY requests_per_unit=7, shadow_mode: true, quota_mode: false, algorithm: token_bucket
 shop/vip: unlimited
 `
-	if diff := cmp.Diff(want, get(Debug(rules), "/rlconfig").Body.String()); diff != "" {
+	if diff := cmp.Diff(want, get(Debug(rules, http.NotFoundHandler()), "/rlconfig").Body.String()); diff != "" {
 		t.Error(diff)
 	}
 	none := func() *descriptors.Ruleset { return nil }
-	if w := get(Debug(none), "/rlconfig"); w.Code != 200 || w.Body.Len() > 0 {
+	if w := get(Debug(none, http.NotFoundHandler()), "/rlconfig"); w.Code != 200 || w.Body.Len() > 0 {
 		t.Errorf("without rules: %d %q", w.Code, w.Body)
 	}
 }
 
 func TestDebugPages(t *testing.T) {
 	t.Parallel()
-	h := Debug(func() *descriptors.Ruleset { return nil })
+	h := Debug(func() *descriptors.Ruleset { return nil }, (&API{}).Handler())
 	list := get(h, "/").Body.String()
 	for _, p := range debugPages {
 		if !strings.Contains(list, p.path) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -50,9 +51,13 @@ func (d *decoder) text(at *yaml.Node) setting[string] {
 	return setting[string]{n.Value, d.mark(at), true}
 }
 
-// name is a text that is not empty.
+// name is a text that is not empty. Control characters in it load, for a request
+// may hold them, but hardly does.
 func (d *decoder) name(at *yaml.Node) setting[string] {
 	s := d.text(at)
+	if strings.ContainsFunc(s.value, unicode.IsControl) {
+		d.warn(at, "was a line break or a tab meant?", "%s holds a control character: only the very same bytes match it", d.field())
+	}
 	if s.set && s.value == "" {
 		d.fail(at, "", "%s must not be empty", d.field())
 		s.set = false

@@ -114,6 +114,9 @@ func (d *decoder) enter(at *yaml.Node) (*yaml.Node, bool) {
 		return nil, false
 	case !d.spend(at):
 		return nil, false
+	case n.Kind != yaml.ScalarNode && n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!map" && n.Tag != "!!seq":
+		d.fail(at, "leave the tag out", "the tag %s has no meaning here", n.Tag)
+		return nil, false
 	}
 	d.open = append(d.open, opened{n, alias})
 	if alias {

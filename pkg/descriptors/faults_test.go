@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Faults that users of other rate limiters met in rule files, one test each.
@@ -327,3 +329,17 @@ func TestK14DefaultLimit(t *testing.T) {
 		}
 	}
 }
+
+// L7: a panic of the YAML library ends at the document: it is a problem of the
+// file, and the other domains load.
+func TestL7PanicsEndAtTheDocument(t *testing.T) {
+	t.Parallel()
+	if _, err := next(yaml.NewDecoder(breaking{})); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("%v", err)
+	}
+}
+
+// breaking is a reader that panics, as the library does on some input.
+type breaking struct{}
+
+func (breaking) Read([]byte) (int, error) { panic("broken") }

@@ -199,7 +199,22 @@ func (b *builder) bucket(l *Limit, w *limit, algorithm buckets.Algorithm) *Limit
 	if loss := l.Bucket.GCRARoundingLoss(); loss > 1000 {
 		b.warn(w.amount.at, "use token_bucket, which is exact", "gcra counts in whole microseconds a hit: this limit admits %d.%d %% less", loss/1000, loss%1000/100)
 	}
+	b.checkBurst(l, w)
 	return l
+}
+
+// checkBurst warns of a burst that nothing comes of, or that holds back more than
+// the rate does.
+func (b *builder) checkBurst(l *Limit, w *limit) {
+	if l.Amount == 0 && w.burst.set {
+		b.warn(w.burst.at, "leave it out", "burst is without effect: requests_per_unit is 0, which lets nothing pass")
+		return
+	}
+	bucket := &l.Bucket
+	if step := bucket.RefillHits(); step > bucket.Capacity() {
+		b.warn(w.refill.at, fmt.Sprintf("raise burst to %d, or shorten refill_interval", step),
+			"each refill adds %d, but the bucket holds %d: the rest is lost", step, bucket.Capacity())
+	}
 }
 
 func (b *builder) calendar(l *Limit, w *limit) bool {

@@ -99,9 +99,9 @@ func allowedAfter(t *testing.T, setting, deadline time.Duration) (took, budget t
 	return time.Since(begin), <-store.budgets
 }
 
-// TestStoreFailureIsAnErrorWithItsCause: UNAVAILABLE, with no key material in
+// TestM6StoreFailureIsAnErrorWithItsCause: UNAVAILABLE, with no key material in
 // the text.
-func TestStoreFailureIsAnErrorWithItsCause(t *testing.T) {
+func TestM6StoreFailureIsAnErrorWithItsCause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, onePolicyEach, nil)
 	for _, kind := range []buckets.ErrorKind{buckets.KindTimeout, buckets.KindConnection, buckets.KindBreaker, buckets.KindClosed} {

@@ -86,7 +86,9 @@ func (d *decision) decide(ctx context.Context, ans *Answer) error {
 		d.giveBack()
 		d.limiter.notice.say(d)
 	}
-	d.count()
+	if !d.req.Look {
+		d.count()
+	}
 	if d.failing {
 		return &Error{Kind: Unavailable, Text: "the store of the limits does not answer", Err: d.failed}
 	}

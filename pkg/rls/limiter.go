@@ -62,11 +62,11 @@ func (l *Limiter) decide(ctx context.Context, req *Request, ans *Answer, see fun
 	d := l.decisions.Get().(*decision)
 	d.begin(l, r, domain, req)
 	err := d.decide(ctx, ans)
-	if err == nil {
+	if err == nil && !req.Look {
 		d.handles.Duration(l.opt.Now().Sub(begin))
-		if see != nil {
-			see(d)
-		}
+	}
+	if err == nil && see != nil {
+		see(d)
 	}
 	d.end()
 	l.decisions.Put(d)

@@ -148,12 +148,17 @@ func (d *decision) plan(p *pick, desc *Descriptor) {
 		p.hits = desc.Hits
 	}
 	switch {
+	case desc.IsNegative && d.req.Look:
+		p.op, p.hits = buckets.Look, 0 // a refund always passes
 	case desc.IsNegative:
 		p.op = buckets.Refund
 	case p.hits == 0 && opt.Reference:
 		p.op = buckets.Look // over only if overdrawn
 	case p.hits == 0:
 		p.op, p.hits = buckets.Look, 1
+	}
+	if d.req.Look && p.op != buckets.Refund {
+		p.op = buckets.Look
 	}
 	p.hits = l.Bucket.Clamp(p.hits)
 	switch {
@@ -162,8 +167,8 @@ func (d *decision) plan(p *pick, desc *Descriptor) {
 	case l.Quota || opt.Quota:
 		p.role = buckets.Quota
 	}
-	p.charged = l.DeniedHits == descriptors.DeniedCharged ||
-		l.DeniedHits == descriptors.DeniedAuto && desc.HasHits
+	p.charged = !d.req.Look && (l.DeniedHits == descriptors.DeniedCharged ||
+		l.DeniedHits == descriptors.DeniedAuto && desc.HasHits)
 }
 
 // replace drops the limits whose names others of the call replace. The names of

@@ -17,7 +17,7 @@ import (
 
 // A store that fails for long makes a line in ten seconds, which says how many
 // calls it stands for, what decided them, and what to do.
-func TestNotice(t *testing.T) {
+func TestM5Notice(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	w := newWorld(t, onePolicyEach, func(o *rls.Options, _ *descriptors.Options) {

@@ -7,6 +7,10 @@ type Request struct {
 	Domain      string
 	Descriptors []Descriptor
 	HitsAddend  uint32 // cost where a descriptor has none of its own; 0 means 1
+
+	// Look asks what the answer would be: nothing is charged, given back or
+	// counted. No message of Envoy's says so; it is for those who look on.
+	Look bool
 }
 
 // Descriptor is a list of entries that is looked up in the rules, and what the

@@ -154,7 +154,7 @@ func TestSameSizeAndTime(t *testing.T) {
 	w.looks(2, "a.yaml=2")
 }
 
-func TestTouchedOnly(t *testing.T) {
+func TestL4TouchedOnly(t *testing.T) {
 	t.Parallel()
 	w := newTree(t)
 	w.write("a.yaml", "1")
@@ -180,7 +180,7 @@ func TestRename(t *testing.T) {
 }
 
 // C20 and C21: what stands beside rule files is passed over, folders are read.
-func TestC20StrayFiles(t *testing.T) {
+func TestC20C21StrayFiles(t *testing.T) {
 	t.Parallel()
 	w := newTree(t)
 	for _, name := range []string{
@@ -195,7 +195,7 @@ func TestC20StrayFiles(t *testing.T) {
 
 // L1: a ConfigMap is files that link to ..data/NAME, and ..data, a link that is
 // swapped.
-func TestL1ConfigMap(t *testing.T) {
+func TestL1L4ConfigMap(t *testing.T) {
 	t.Parallel()
 	w := newTree(t, "mount")
 	w.write("mount/..2026_1/a.yaml", "1")

@@ -84,8 +84,8 @@ type Limit struct {
 	Speaks       bool   `json:"speaks,omitempty"` // headers and Retry-After are of it
 }
 
-// Call decides a call as the limiter does, charges included, fills ans in, and
-// explains it. Where the limiter fails, so does Call, with the same error; the
+// Call decides a call as the limiter does, charges included unless it only looks,
+// fills ans in, and explains it. Where the limiter fails, so does Call, with the same error; the
 // ways of the descriptors are explained nevertheless.
 func (e *Explainer) Call(ctx context.Context, req *rls.Request, ans *rls.Answer) (*Explanation, error) {
 	x := &Explanation{Domain: printable(req.Domain)}
