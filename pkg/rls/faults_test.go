@@ -3,6 +3,7 @@ package rls_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -86,5 +87,50 @@ func TestM7FailuresCountNoHits(t *testing.T) {
 	w.call("[error=1]")
 	if got := strings.Join(r.take(), ", "); got != "d policy allow timeout 1, d policy error timeout 1" {
 		t.Errorf("two failures counted %q", got)
+	}
+}
+
+// A9: while the store of a fleet is away, on_store_error: local admits what each
+// server's share of the amount is, rounded up, and no more, whatever the outages:
+// what a server counted stays with it. With what the store admitted before, that
+// is the bound that docs/guides/redis.md names.
+func TestA9LocalBoundOfAFleet(t *testing.T) {
+	t.Parallel()
+	const amount, servers, share = 10, 3, 4
+	for _, a := range buckets.Algorithms() {
+		shared := newWorld(t, "domain: d\ndescriptors: []\n", nil)
+		var fleet []*world
+		for range servers {
+			w := newWorld(t, fmt.Sprintf("domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: %d, algorithm: %s, on_store_error: local%s}}]\n",
+				amount, a, map[bool]string{true: ", burst: 10"}[a.HasBurst()]),
+				func(o *rls.Options, _ *descriptors.Options) {
+					o.Replicas = servers
+					o.Store = shared.fails
+				})
+			fleet = append(fleet, w)
+		}
+		admitted := func() (n int) {
+			for i := range 30 * servers {
+				if fleet[i%servers].answer("[a=1]").Code == rls.OK {
+					n++
+				}
+			}
+			return n
+		}
+		if n := admitted(); n != amount {
+			t.Errorf("%v: the store admitted %d, want %d", a, n, amount)
+		}
+		shared.fails.fail(buckets.KindConnection)
+		if n := admitted(); n != servers*share {
+			t.Errorf("%v: the fleet admitted %d without its store, want %d", a, n, servers*share)
+		}
+		shared.fails.recover()
+		if n := admitted(); n != 0 {
+			t.Errorf("%v: the store admitted %d on its return", a, n)
+		}
+		shared.fails.fail(buckets.KindConnection)
+		if n := admitted(); n != 0 {
+			t.Errorf("%v: a second outage admitted %d more", a, n)
+		}
 	}
 }
