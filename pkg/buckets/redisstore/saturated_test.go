@@ -13,7 +13,7 @@ import (
 
 // saturation is how long the shared bucket is watched, after a second in which
 // it loses its burst and the store learns who is denied.
-const saturation = 5 * time.Second
+const saturation = 20 * time.Second
 
 // Most calls are denied by their users' buckets, and a bucket that all share is
 // on another slot. What they take of it for a moment must not starve the others.
@@ -31,9 +31,11 @@ func TestDeniedCallsDoNotStarveASharedBucket(t *testing.T) {
 			c.gather()
 			limit := 100 * int(saturation/time.Second)
 			t.Logf("%d allowed of %d; %d denied, %d new users; give-backs %d", c.allowed, limit, c.denied, c.fresh, s.Stats().GivenBack)
-			// A busy machine may not make twice as many calls as the limit admits.
-			if want := min(limit, c.fresh/2); c.allowed*100 < want*99 {
-				t.Errorf("%d calls allowed, want 99 %% of %d", c.allowed, want)
+			if c.fresh < limit { // a nominal 2·limit
+				t.Fatalf("only %d calls of new users: the bucket is not saturated", c.fresh)
+			}
+			if c.allowed*100 < limit*99 {
+				t.Errorf("%d calls allowed, want 99 %% of %d", c.allowed, limit)
 			}
 			if most := limit + 100; c.allowed > most { // what a bucket had saved
 				t.Errorf("%d calls allowed, at most %d may be", c.allowed, most)

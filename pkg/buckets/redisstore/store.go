@@ -65,10 +65,11 @@ func (s *Store) connect() {
 		s.spread, s.split = spread.New(slots{s}, s.opt.Returned), spread.New(singles{s}, s.opt.Returned)
 		many.start()
 	case Sentinel:
-		named := newSentinels(&s.opt)
+		named := &sentinels{opt: &s.opt}
 		one := &alone{server: newNode(s, "master "+s.opt.Master, named.master)}
 		s.topology = one
 		one.server.start()
+		named.follow(one.server, one.server.redial)
 	default:
 		one := &alone{server: newNode(s, s.opt.Addrs[0], fixed(s.opt.Addrs[0]))}
 		s.topology = one

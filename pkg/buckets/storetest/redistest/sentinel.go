@@ -122,14 +122,37 @@ func (s *Sentinels) Failover() *Server {
 	s.t.Helper()
 	replica := s.Replica()
 	s.Sentinels[0].Client().MustDo(s.t, "SENTINEL", "FAILOVER", MasterName)
-	replica.awaitMaster()
+	s.AwaitMaster(replica)
 	return replica
 }
 
-// AwaitMaster waits until a server says that it is the master.
+// AwaitMaster waits until a sentinel names a server as the master: then its
+// failover is over.
 func (s *Sentinels) AwaitMaster(server *Server) {
 	s.t.Helper()
-	server.awaitMaster()
+	s.await("name the new master", func() bool {
+		for _, sentinel := range s.Sentinels[1:] { // the first may hang
+			if namedBy(sentinel) == server.Port() {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// namedBy is the port of the master that a sentinel names; "" if it names none.
+func namedBy(sentinel *Server) string {
+	c, err := connect(sentinel.Addr, sentinel.access)
+	if err != nil {
+		return ""
+	}
+	defer c.close()
+	reply, _ := c.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName)
+	if named, ok := reply.([]any); ok && len(named) == 2 {
+		port, _ := named[1].(string)
+		return port
+	}
+	return ""
 }
 
 // AwaitWhole waits until the sentinels know each other and agree on a master
