@@ -96,6 +96,11 @@ unformatted=$(gofmt -l cmd internal pkg test)
 [ -z "$unformatted" ] || fail "not as gofmt writes it: $unformatted"
 go vet ./...
 
+# A module of its own. Not from Go's cache, which does not see that a file outside
+# of the module has changed.
+step "deployment files, as Kubernetes takes them"
+(cd test/kubernetes && go vet ./... && go test -count 1 ./...)
+
 step "benchmarks and fuzz targets run"
 quietly_once go test -run '^$' -bench . -benchtime 1x ./cmd/... ./internal/... ./pkg/...
 fuzz

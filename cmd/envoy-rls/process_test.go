@@ -39,11 +39,17 @@ type server struct {
 // start starts the command on free ports of the loopback address.
 func start(t *testing.T, args ...string) *server {
 	t.Helper()
+	return startIn(t, []string{}, args...)
+}
+
+// startIn is start in an environment.
+func startIn(t *testing.T, environ []string, args ...string) *server {
+	t.Helper()
 	s := &server{t: t, done: make(chan struct{})}
 	s.cmd = exec.Command("envoy-rls", append([]string{"run", "--log-format=json",
 		"--grpc-host=127.0.0.1", "--grpc-port=0", "--host=127.0.0.1", "--port=0",
 		"--debug-port=0", "--prometheus-addr=127.0.0.1:0", "--drain-delay=1s", "--shutdown-timeout=10s"}, args...)...)
-	s.cmd.Env = []string{}
+	s.cmd.Env = environ
 	out, err := s.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

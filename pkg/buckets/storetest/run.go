@@ -24,6 +24,8 @@ func RunExamples(t *testing.T, open Factory) {
 		{"Charged", testCharged},
 		{"Refund", testRefund},
 		{"GiveBack", testGiveBack},
+		{"Reset", testReset},
+		{"Grant", testGrant},
 		{"Look", testLook},
 		{"OddKeys", testOddKeys},
 		{"N7N8BigNumbers", testBigNumbers},
