@@ -338,8 +338,8 @@ func TestS3_StoreIsDown(t *testing.T) {
 // a place for metrics that does not work is not passed over).
 func TestM4PortInUse(t *testing.T) {
 	t.Parallel()
-	for flag, name := range map[string]string{"--port=127.0.0.1:": "HTTP", "--prometheus-addr=127.0.0.1:": "metrics"} {
-		t.Run(name, func(t *testing.T) { testPortInUse(t, strings.TrimSuffix(flag, "127.0.0.1:"), name) })
+	for name, flag := range map[string]string{"HTTP": "--port=", "metrics": "--prometheus-addr=127.0.0.1:"} {
+		t.Run(name, func(t *testing.T) { testPortInUse(t, flag, name) })
 	}
 }
 
@@ -351,11 +351,11 @@ func testPortInUse(t *testing.T, flag, name string) {
 	}
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	s := start(t, "--port="+port)
+	s := start(t, flag+port)
 	if code := s.exits(); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	want := "Error: cannot listen for HTTP on " + l.Addr().String() + ": address already in use"
+	want := "Error: cannot listen for " + name + " on " + l.Addr().String() + ": address already in use"
 	if last := s.raw[len(s.raw)-1]; last != want {
 		t.Errorf("%q, want %q", last, want)
 	}
