@@ -49,11 +49,22 @@ func TestExplainAddr(t *testing.T) {
 	if text := ask("--hits", "4", "d", "user=bob"); !strings.Contains(text, "OVER_LIMIT") {
 		t.Errorf("four of three:\n%s", text)
 	}
+	if text := ask("d", "nothing=1"); !strings.Contains(text, "nothing") {
+		t.Errorf("a descriptor without a rule:\n%s", text)
+	}
+	if text := ask("--hits", "3", "d", "user=bob"); !strings.Contains(text, "would pass at a cost of 3, charges nothing: remaining 3") {
+		t.Errorf("a look does not tell the cost:\n%s", text)
+	}
 	call(429)
 	_, text := s.get("metrics", "/metrics")
 	for _, want := range []string{`{code="ok",domain="d",rule="d/user",shadow="false"} 3`, `{code="over_limit",domain="d",rule="d/user",shadow="false"} 1`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("not the four calls alone were counted: no %s", want)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "envoy_rls_unmatched_total") && !strings.HasSuffix(line, " 0\n") {
+			t.Errorf("a question was counted: %s", line)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func reloadOutcome(load *descriptors.Load, now time.Time) telemetry.Reload {
 func rulesHealth(load *descriptors.Load) lifecycle.Rules {
 	h := lifecycle.Rules{}
 	for _, held := range load.Held {
-		h.Problems = append(h.Problems, holdText(held))
+		h.Problems = append(h.Problems, holdText(held, load.Ruleset))
 	}
 	if load.Refused {
 		h.Problems = append(h.Problems, "RULES_STRICT: the newest rules have errors and were not loaded")
@@ -91,8 +91,12 @@ func rulesHealth(load *descriptors.Load) lifecycle.Rules {
 	return h
 }
 
-func holdText(h descriptors.Hold) string {
-	return fmt.Sprintf("%s: %s: what was in force stays until a forced reload (SIGHUP)", h.Path, h.Reason)
+// holdText tells of a place that has no rules now; set is in force.
+func holdText(h descriptors.Hold, set *descriptors.Ruleset) string {
+	if set == nil {
+		return fmt.Sprintf("%s: %s: waiting for rules", h.Path, h.Reason)
+	}
+	return fmt.Sprintf("%s: %s: what was in force stays until there are rules again; if none is what you mean, leave an empty folder or `descriptors: []` there and send SIGHUP", h.Path, h.Reason)
 }
 
 // needsStore tells whether calls fail when the store cannot decide the limit.
@@ -126,7 +130,7 @@ func (n *installer) logProblems(load *descriptors.Load) {
 		once(level, d.String(), attrs...)
 	}
 	for _, held := range load.Held {
-		once(slog.LevelError, holdText(held))
+		once(slog.LevelError, holdText(held, load.Ruleset))
 	}
 }
 
@@ -148,6 +152,9 @@ func (n *installer) logResult(load *descriptors.Load, changed bool) {
 		if rejected := load.Ruleset.Rejected(); len(rejected) > 0 {
 			attrs = append(attrs, "rejected", rejected)
 		}
+	}
+	if changed && load.Ruleset != nil && len(load.Ruleset.Domains()) == 0 {
+		level, text = slog.LevelWarn, "no rules are in force now: every call passes"
 	}
 	n.log.Log(context.Background(), level, text, attrs...)
 }

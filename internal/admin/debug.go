@@ -17,7 +17,8 @@ var debugPages = [...]struct{ path, what string }{
 }
 
 // Debug is the debug port: a list of its pages at /, /rlconfig, pprof, and the API
-// below /api/. It asks nobody who they are and belongs on a loopback address.
+// below /api/. It asks nobody who they are and belongs on a loopback address. The
+// command line is not among the profiles: it may have passwords in it.
 func Debug(rules func() *descriptors.Ruleset, api http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", listPages)
@@ -26,7 +27,6 @@ func Debug(rules func() *descriptors.Ruleset, api http.Handler) http.Handler {
 	})
 	mux.Handle("/api/", api)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)

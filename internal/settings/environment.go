@@ -81,8 +81,8 @@ func hasPrefix(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// nearest is the known name with the fewest differing letters; "" if more than a
-// quarter differ.
+// nearest is the known name with the fewest differing letters; "" if more than one
+// and a quarter of its own differ.
 func nearest(name string, known []string) string {
 	best, bestDistance := "", -1
 	for _, k := range known {

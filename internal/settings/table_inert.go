@@ -10,7 +10,7 @@ const (
 	whyWatch     = "rule files are looked at twice a second"
 	whyDots      = "dotfiles are never rules"
 	whyMerge     = "one domain may always be spread over files"
-	whyDenied    = "denied hits are free; see denied_hits in rule files"
+	whyDenied    = "rule files say it: denied_hits"
 	whyCache     = "denials are remembered anyway; see DENY_CACHE"
 )
 

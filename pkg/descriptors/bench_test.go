@@ -96,20 +96,35 @@ descriptors:
 // load on the machine may spoil one comparison, but not each of several.
 func TestCompileIsNotQuadratic(t *testing.T) {
 	t.Parallel()
+	sound := func(n int) []File { return manyRules(n) }
+	t.Run("rules", func(t *testing.T) { isNotQuadratic(t, 5_000, sound) })
+	// Each names a limit that there is not.
+	lost := func(n int) []File {
+		var b strings.Builder
+		b.WriteString("domain: d\ndescriptors:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "- {key: k, value: v%d, rate_limit: {name: n%d, unit: minute, requests_per_unit: 5, replaces: [{name: zz%d}]}}\n", i, i, i)
+		}
+		return []File{{Name: "lost.yaml", Data: []byte(b.String())}}
+	}
+	t.Run("replaces of unknown names", func(t *testing.T) { isNotQuadratic(t, 1_000, lost) })
+}
+
+func isNotQuadratic(t *testing.T, n int, rules func(n int) []File) {
+	t.Helper()
 	took := func(n int) time.Duration {
-		start := time.Now()
-		rs, diagnostics := Compile(manyRules(n), nil, Options{})
-		if len(diagnostics) > 0 || rs.Rules() != n {
-			t.Fatalf("%d rules, %v", rs.Rules(), diagnostics)
+		files, start := rules(n), time.Now()
+		if rs, _ := Compile(files, nil, Options{}); rs.Rules() != n {
+			t.Fatalf("%d rules, want %d", rs.Rules(), n)
 		}
 		return time.Since(start)
 	}
 	var few, many time.Duration
 	for range 5 {
-		few, many = took(5_000), took(50_000)
+		few, many = took(n), took(10*n)
 		if many < 40*few {
 			return
 		}
 	}
-	t.Errorf("5,000 rules took %s, 50,000 %s", few, many)
+	t.Errorf("%d rules took %s, ten times as many %s", n, few, many)
 }

@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// maxNameHints bounds the searches for a name that was meant: each looks at all
+// names of the domain.
+const maxNameHints = 20
+
 // checkNames looks at what limits call themselves and each other.
 func (b *builder) checkNames(u *unit) {
 	first := make(map[string]Place)
@@ -17,10 +21,15 @@ func (b *builder) checkNames(u *unit) {
 		first[n.name] = b.log.place(n.at)
 	}
 	next := make(map[string][]replaceTarget)
+	names, hints := sortedKeys(first), 0
 	for _, t := range b.targets {
 		if _, known := first[t.to]; !known {
 			if !u.rejected {
-				b.warn(t.at, didYouMean(t.to, sortedKeys(first)), "no limit of domain %s has the name %s", quoted(u.name), quoted(t.to))
+				hint := ""
+				if hints++; hints <= maxNameHints {
+					hint = didYouMean(t.to, names)
+				}
+				b.warn(t.at, hint, "no limit of domain %s has the name %s", quoted(u.name), quoted(t.to))
 			}
 			continue
 		}

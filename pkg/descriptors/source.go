@@ -87,7 +87,7 @@ func (l *Loader) Run(ctx context.Context, apply func(Load)) error {
 func (l *Loader) take(s Snapshot) bool {
 	files := slices.Clone(s.Files)
 	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
-	if len(files) == 0 && !s.Forced {
+	if len(files) == 0 && (!s.Forced || len(s.Held) > 0) {
 		return l.note(s.Held, l.hash)
 	}
 	log := &report{}

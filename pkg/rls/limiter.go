@@ -2,6 +2,7 @@ package rls
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,8 +10,14 @@ import (
 	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
 )
 
-// MaxLimitsPerCall bounds the buckets of one call.
-const MaxLimitsPerCall = 1000
+const (
+	// MaxLimitsPerCall bounds the buckets of one call.
+	MaxLimitsPerCall = 1000
+	// MaxDescriptorsPerCall bounds its descriptors, and MaxEntries the entries of
+	// each: Envoy sends a few, and memory goes with them before any rule is asked.
+	MaxDescriptorsPerCall = 1000
+	MaxEntries            = 1000
+)
 
 // Limiter decides calls by the installed rules. It is safe for concurrent use.
 type Limiter struct {
@@ -79,6 +86,8 @@ func checkRequest(req *Request, r *rules) error {
 		return &Error{Kind: Invalid, Text: "the domain must not be empty"}
 	case len(req.Descriptors) == 0:
 		return &Error{Kind: Invalid, Text: "there must be at least one descriptor"}
+	case len(req.Descriptors) > MaxDescriptorsPerCall:
+		return &Error{Kind: Invalid, Text: fmt.Sprintf("a call has at most %d descriptors", MaxDescriptorsPerCall)}
 	case r == nil:
 		return &Error{Kind: Unavailable, Text: "no rules are loaded yet"}
 	}

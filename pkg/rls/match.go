@@ -9,9 +9,11 @@ import (
 
 // match finds the limits of every descriptor.
 func (d *decision) match() error {
-	if d.domain == nil {
-		d.handles.Unknown.Add(float64(len(d.req.Descriptors)))
-		return nil // nothing applies
+	if d.domain == nil { // nothing applies
+		if !d.req.Look {
+			d.handles.Unknown.Add(float64(len(d.req.Descriptors)))
+		}
+		return nil
 	}
 	for i := range d.req.Descriptors {
 		if err := d.matchOne(i); err != nil {
@@ -32,7 +34,9 @@ func (d *decision) matchOne(i int) error {
 	m := d.domain.Match(desc.Entries)
 	d.marks = append(d.marks, d.marksOf(m.Rule, desc.Entries))
 	if m.Reason != descriptors.Matched {
-		d.handles.Unmatched[m.Reason].Add(1)
+		if !d.req.Look {
+			d.handles.Unmatched[m.Reason].Add(1)
+		}
 		return nil
 	}
 	for _, l := range m.Rule.Limits {

@@ -35,12 +35,15 @@ func ReadPaths(paths []string) ([]descriptors.File, []descriptors.Diagnostic) {
 	return files, diagnostics
 }
 
+// emptyFolder is why a path that is there has no rule files.
+const emptyFolder = "no rule files in this folder"
+
 // missing says why a path has no rule files.
 func missing(path string) string {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return "no such file or folder"
 	}
-	return "no rule files in this folder"
+	return emptyFolder
 }
 
 func read(e *entry) descriptors.File {

@@ -94,14 +94,16 @@ func (s *Source) look(emit func(descriptors.Snapshot)) {
 	s.tell(emit, files, held, false)
 }
 
-// force emits what there is, changed or not.
+// force emits what there is, changed or not. A folder that is empty is meant to
+// be; one that is not there, or cannot be read, nobody means.
 func (s *Source) force(emit func(descriptors.Snapshot)) {
 	seen := look(s.paths)
 	s.before, s.told = seen, seen
 	for i := range s.meant {
-		s.meant[i] = seen.missing[i] != ""
+		s.meant[i] = seen.missing[i] == emptyFolder
 	}
-	s.tell(emit, readAll(seen), nil, true)
+	files, held := s.hold(seen, readAll(seen))
+	s.tell(emit, files, held, true)
 }
 
 func (s *Source) tell(emit func(descriptors.Snapshot), files []kept, held []descriptors.Hold, forced bool) {

@@ -261,6 +261,8 @@ func TestEmptiedFolder(t *testing.T) {
 	w.looks(3, "more.yaml=2 rules/a.yaml=1 held rules: no such file or folder")
 	w.write("more.yaml", "3")
 	w.looks(3, "more.yaml=3 rules/a.yaml=1 held rules: no such file or folder")
+	w.force("more.yaml=3 rules/a.yaml=1 held rules: no such file or folder forced") // nobody means that
+	w.must(os.Mkdir(filepath.Join(w.path, "rules"), 0o755))
 	w.force("more.yaml=3 forced")
 	w.looks(3) // it is meant now, also when something else changes
 	w.write("more.yaml", "55")

@@ -111,8 +111,10 @@ func (l *Limit) answer() string {
 		return fmt.Sprintf("over the limit: a cost of %d can never pass, it holds %d", l.Hits, l.Burst)
 	case !l.Allowed:
 		return fmt.Sprintf("over the limit at a cost of %d: remaining %d, room in %s", l.Hits, l.Remaining, reset)
-	case l.Op == "look":
+	case l.Op == "look" && l.Hits == 0:
 		return fmt.Sprintf("a look that passes: remaining %d, reset in %s", l.Remaining, reset)
+	case l.Op == "look":
+		return fmt.Sprintf("would pass at a cost of %d, charges nothing: remaining %d before it, reset in %s", l.Hits, l.Remaining, reset)
 	case !l.Charged:
 		return fmt.Sprintf("has room for a cost of %d, not charged: remaining %d", l.Hits, l.Remaining)
 	}

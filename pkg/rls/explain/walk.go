@@ -148,6 +148,9 @@ func rateText(amount uint32, unit string, multiplier uint32) string {
 	if multiplier > 1 {
 		return fmt.Sprintf("%d in %d %ss", amount, multiplier, unit)
 	}
+	if unit == descriptors.Hour.String() {
+		return fmt.Sprintf("%d an hour", amount)
+	}
 	return fmt.Sprintf("%d a %s", amount, unit)
 }
 

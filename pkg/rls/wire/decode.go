@@ -76,6 +76,9 @@ func (d *decoder) request(req *rls.Request) error {
 		case requestHits:
 			req.HitsAddend = uint32(f.number)
 		case requestDescriptors:
+			if len(req.Descriptors) == rls.MaxDescriptorsPerCall {
+				return fmt.Errorf("a call has at most %d descriptors", rls.MaxDescriptorsPerCall)
+			}
 			if err := d.descriptor(f.start, f.end, req.AddDescriptor()); err != nil {
 				return err
 			}
@@ -93,6 +96,9 @@ func (d *decoder) descriptor(pos, end int, to *rls.Descriptor) error {
 		pos = f.next
 		switch f.tag {
 		case descriptorEntries:
+			if len(to.Entries) == rls.MaxEntries {
+				return fmt.Errorf("a descriptor has at most %d entries", rls.MaxEntries)
+			}
 			var e descriptors.Entry
 			e, err = d.entry(f.start, f.end)
 			to.Entries = append(to.Entries, e)

@@ -228,3 +228,30 @@ func sample(n int) []byte {
 	}
 	return data
 }
+
+// What costs memory before any rule is asked is bounded: descriptors of a call,
+// and entries of a descriptor.
+func TestTooManyParts(t *testing.T) {
+	t.Parallel()
+	const descriptor, entry = "\x12\x00", "\x0a\x00"
+	head := "\x0a\x01d"
+	full := func(entries int) string {
+		body := strings.Repeat(entry, entries)
+		return head + "\x12" + string(protowire.AppendVarint(nil, uint64(len(body)))) + body
+	}
+	for name, test := range map[string]struct {
+		message string
+		fits    bool
+	}{
+		"descriptors":          {head + strings.Repeat(descriptor, rls.MaxDescriptorsPerCall), true},
+		"too many descriptors": {head + strings.Repeat(descriptor, rls.MaxDescriptorsPerCall+1), false},
+		"two million":          {head + strings.Repeat(descriptor, 2_000_000), false},
+		"entries":              {full(rls.MaxEntries), true},
+		"too many entries":     {full(rls.MaxEntries + 1), false},
+	} {
+		var req rls.Request
+		if err := wire.DecodeRequest([]byte(test.message), &req); (err == nil) != test.fits {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
