@@ -96,7 +96,7 @@ func holdText(h descriptors.Hold, set *descriptors.Ruleset) string {
 	if set == nil {
 		return fmt.Sprintf("%s: %s: waiting for rules", h.Path, h.Reason)
 	}
-	return fmt.Sprintf("%s: %s: what was in force stays until there are rules again; if none is what you mean, leave an empty folder or `descriptors: []` there and send SIGHUP", h.Path, h.Reason)
+	return fmt.Sprintf("%s: %s: what was in force stays until there are rules again, or until a forced reload (SIGHUP) if what is there is meant to be empty", h.Path, h.Reason)
 }
 
 // needsStore tells whether calls fail when the store cannot decide the limit.
