@@ -308,3 +308,19 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Of denials that were under way together, the one of the smallest cost is kept:
+// it decides the others, too.
+func TestSmallestCostIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := tenAMinute(t, buckets.GCRA)
+	one, five := item("x", l, 1), item("x", l, 5)
+	for _, it := range []*buckets.Item{&one, &five} {
+		it.Verdict = buckets.Verdict{ResetMicros: 30_000_000}
+		w.cache.memory.remember(it, w.cacheNow, w.cacheNow)
+	}
+	if !w.cache.memory.denies(&one, w.cacheNow) || !w.cache.memory.denies(&five, w.cacheNow) {
+		t.Error("the denial of one hit was pushed out by that of five")
+	}
+}
