@@ -103,8 +103,8 @@ func (c *Cache) learn(call *buckets.Call, sentMicros int64) {
 			c.memory.Forget(item.Key)
 		case call.Err == nil && call.Denied && tells(call, i):
 			c.memory.remember(item, sentMicros, c.memory.now())
-		default:
-			c.memory.outdate(item, call.Err != nil || item.Verdict.Charged)
+		case call.Err != nil || item.Verdict.Charged:
+			c.memory.outdate(item.Key)
 		}
 	}
 }

@@ -107,16 +107,11 @@ func (m *Memory) remember(item *buckets.Item, sentMicros, nowMicros int64) {
 	})
 }
 
-// outdate drops the denial of a bucket that is fuller now, for it would tell a
-// wait that is too short; and one that was of another limit, for this one may
-// have made room faster.
-func (m *Memory) outdate(item *buckets.Item, charged bool) {
-	slot := m.slot(item.Key)
-	d := slot.Load()
-	if d == nil || d.hits == 0 || d.key != string(item.Key) {
-		return
-	}
-	if charged || !d.limit.SameRoom(item.Limit) {
+// outdate drops the denial of a bucket that is fuller now: it would tell a wait
+// that is too short.
+func (m *Memory) outdate(key []byte) {
+	slot := m.slot(key)
+	if d := slot.Load(); d != nil && d.hits > 0 && d.key == string(key) {
 		slot.CompareAndSwap(d, nil)
 	}
 }
