@@ -22,7 +22,7 @@ type Bucket struct {
 // charged in any case, refunds, and tells those with room what is left
 // uncharged.
 //
-// Lua twin: lua/driver.lua.
+// Lua twins: lua/plain.lua for the calls of most runs, lua/mixed.lua for any.
 func Decide(call *Call, table []Bucket, slots []int, now int64) {
 	for i := range table {
 		table[i].before, table[i].Written = table[i].State, false

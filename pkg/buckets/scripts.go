@@ -13,13 +13,18 @@ import (
 var luaFiles embed.FS
 
 // Script is the one script of all algorithms: prelude, shared arithmetic, a
-// constructor for each row of the table, driver. It needs Redis 5 or later.
+// constructor for each row of the table, states, the two ways to decide, driver.
+// It needs Redis 5 or later.
 func Script() string {
 	var b strings.Builder
 	b.WriteString(luaFile("prelude"))
 	b.WriteString("\nlocal function flow()\n" + luaFile("flow") + "end\n")
 	for i := range algorithms {
 		fmt.Fprintf(&b, "\nalgorithms[%d] = function()\n%send\n", i+1, luaFile(algorithms[i].name))
+	}
+	b.WriteString("\n" + luaFile("state"))
+	for _, way := range []string{"plain", "mixed"} {
+		fmt.Fprintf(&b, "\nlocal function %s(calls)\n%send\n", way, luaFile(way))
 	}
 	b.WriteString("\n" + luaFile("driver"))
 	return b.String()
@@ -34,6 +39,8 @@ func luaFile(stem string) string {
 
 // ScriptCalls packs calls for the script. The packed form, big endian:
 //
+//	plain u8       1 if each call is one enforced take, and each bucket is
+//	               under one limit throughout; else 0
 //	calls u16, limits u16, then each limit:
 //	  algorithm u8, align u8, amount u32, capacity u32, most used u64,
 //	  window u64, step µs u64, hits a step u64
@@ -59,6 +66,9 @@ type ScriptCalls struct {
 	items  []byte
 	packed []byte
 	calls  int
+
+	mixed bool     // not plain
+	under []uint16 // the limit of each bucket, by slot, while it is plain
 }
 
 // MaxScriptKeys is how many keys one run of the script takes.
@@ -68,6 +78,7 @@ const MaxScriptKeys = 4096
 func (p *ScriptCalls) Reset() {
 	clear(p.known)
 	p.known, p.limits, p.items, p.calls = p.known[:0], p.limits[:0], p.items[:0], 0
+	p.mixed, p.under = false, p.under[:0]
 }
 
 // Len is the number of calls added.
@@ -78,6 +89,7 @@ func (p *ScriptCalls) Len() int { return p.calls }
 func (p *ScriptCalls) Add(items []Item, slots []int) {
 	p.calls++
 	p.items = binary.BigEndian.AppendUint16(p.items, uint16(len(items)))
+	p.mixed = p.mixed || len(items) != 1
 	for i := range items {
 		p.addItem(&items[i], slots[i]+1)
 	}
@@ -85,7 +97,12 @@ func (p *ScriptCalls) Add(items []Item, slots []int) {
 
 // Packed is the script's first argument. It is valid until the next Reset.
 func (p *ScriptCalls) Packed() []byte {
-	p.packed = binary.BigEndian.AppendUint16(p.packed[:0], uint16(p.calls))
+	plain := byte(1)
+	if p.mixed {
+		plain = 0
+	}
+	p.packed = append(p.packed[:0], plain)
+	p.packed = binary.BigEndian.AppendUint16(p.packed, uint16(p.calls))
 	p.packed = binary.BigEndian.AppendUint16(p.packed, uint16(len(p.known)))
 	p.packed = append(p.packed, p.limits...)
 	p.packed = append(p.packed, p.items...)
@@ -100,7 +117,9 @@ func (p *ScriptCalls) addItem(item *Item, position int) {
 	p.items = binary.BigEndian.AppendUint16(p.items, uint16(position))
 	p.items = append(p.items, flags)
 	p.items = binary.BigEndian.AppendUint64(p.items, item.Hits)
-	p.items = binary.BigEndian.AppendUint16(p.items, uint16(p.number(item.Limit)))
+	limit := p.number(item.Limit)
+	p.items = binary.BigEndian.AppendUint16(p.items, uint16(limit))
+	p.mixed = p.mixed || !p.isPlain(item, position-1, uint16(limit))
 	if item.Op == GiveBack {
 		p.items = binary.BigEndian.AppendUint64(p.items, uint64(item.AtMicros))
 	}
@@ -109,6 +128,18 @@ func (p *ScriptCalls) addItem(item *Item, position int) {
 			p.items = binary.BigEndian.AppendUint64(p.items, uint64(edge))
 		}
 	}
+}
+
+// isPlain tells whether an item of a call of one is what the script has the short
+// way for.
+func (p *ScriptCalls) isPlain(item *Item, slot int, limit uint16) bool {
+	if item.Op != Take || item.Role != Enforced || item.Limit.Align == AlignCalendar || slot > len(p.under) {
+		return false
+	}
+	if slot == len(p.under) {
+		p.under = append(p.under, limit)
+	}
+	return p.under[slot] == limit
 }
 
 // number is the place of a limit, from 1. Limits that say the same share one, so

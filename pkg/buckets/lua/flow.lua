@@ -7,7 +7,7 @@ local m = { fields = { 'count', 'frac', 'time' } }
 function m.advance(s, l, now)
   local time, bucket_now, mended = settle(s.time, now, l.window)
   local count, frac = s.count, min(s.frac, l.window - 1)
-  if bucket_now > time then
+  if bucket_now > time and count > 0 then
     local back
     back, frac = muldiv(bucket_now - time, l.amount, l.window, frac)
     count = drain(count, back)

@@ -13,8 +13,8 @@ local MAX_MICROS = 4503599627370496 -- 2^52: durations saturate here
 local EXACT = 9007199254740992 -- 2^53
 local LAYOUT, NEWEST_LAYOUT = 1, 15
 
-local floor, fmod, max, min = math.floor, math.fmod, math.max, math.min
-local pack, unpack_at = struct.pack, struct.unpack
+local ceil, floor, fmod, max, min = math.ceil, math.floor, math.fmod, math.max, math.min
+local pack, unpack_at, format = struct.pack, struct.unpack, string.format
 
 -- (a*b + add) divided by d, with the remainder; quotients from 2^52 on are
 -- saturated, with remainder 0. fmod is exact where % and / are rounded. Go twin:
