@@ -16,7 +16,7 @@ import (
 func TestAlgorithms(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(root(t), "pkg", "buckets")
-	shared := []string{"prelude", "flow", "state", "plain", "mixed", "driver"}
+	shared := []string{"prelude", "flow", "state", "plain", "mixed"}
 	var stems []string
 	for _, algorithm := range buckets.Algorithms() {
 		stem := algorithm.String()

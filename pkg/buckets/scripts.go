@@ -12,21 +12,22 @@ import (
 //go:embed lua/*.lua
 var luaFiles embed.FS
 
-// Script is the one script of all algorithms: prelude, shared arithmetic, a
-// constructor for each row of the table, states, the two ways to decide, driver.
-// It needs Redis 5 or later.
+// Script is the one script of all algorithms. It needs Redis 5 or later.
+//
+// Redis runs it from the top each time, so what a run does not need it does not
+// reach: an algorithm is built when a limit names it, and what decides any calls
+// comes after what decides plain ones, which returns.
 func Script() string {
 	var b strings.Builder
 	b.WriteString(luaFile("prelude"))
 	b.WriteString("\nlocal function flow()\n" + luaFile("flow") + "end\n")
+	b.WriteString("\nlocal function new_algorithm(number)\n")
 	for i := range algorithms {
-		fmt.Fprintf(&b, "\nalgorithms[%d] = function()\n%send\n", i+1, luaFile(algorithms[i].name))
+		fmt.Fprintf(&b, "if number == %d then\n%send\n", i+1, luaFile(algorithms[i].name))
 	}
-	b.WriteString("\n" + luaFile("state"))
-	for _, way := range []string{"plain", "mixed"} {
-		fmt.Fprintf(&b, "\nlocal function %s(calls)\n%send\n", way, luaFile(way))
-	}
-	b.WriteString("\n" + luaFile("driver"))
+	b.WriteString("end\n\n" + luaFile("state"))
+	b.WriteString("\nif plain == 1 then\n" + luaFile("plain") + "end\n")
+	b.WriteString("\n" + luaFile("mixed"))
 	return b.String()
 }
 

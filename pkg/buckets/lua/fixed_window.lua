@@ -3,7 +3,7 @@
 -- of W (align 0), at the first charged hit (1), or where the call's bounds say
 -- (2, calendar).
 -- Go twin: fixed_window.go
-local m = { fields = { 'count', 'time' } }
+local m = { one = 'count', two = 'time', format = '>BBI8I8', size = 18 }
 
 -- The window of three that holds now, else the nearest.
 local function around(bounds, now)

@@ -2,7 +2,7 @@
 -- leaky_bucket.
 -- State: count hits in use, frac/W of a further hit flowed back, as of time.
 -- Go twin: flow.go
-local m = { fields = { 'count', 'frac', 'time' } }
+local m = { one = 'count', two = 'frac', three = 'time', format = '>BBI8I8I8', size = 26 }
 
 function m.advance(s, l, now)
   local time, bucket_now, mended = settle(s.time, now, l.window)

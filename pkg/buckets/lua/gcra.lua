@@ -2,7 +2,7 @@
 -- time stays within B*T of now.
 -- State: time, the theoretical arrival time.
 -- Go twin: gcra.go
-local m = { fields = { 'time' } }
+local m = { one = 'time', format = '>BBI8', size = 10 }
 
 function m.advance(s, l, now)
   local reach = l.window + 2 * l.capacity * l.step

@@ -211,4 +211,4 @@ for _, s in ipairs(touched) do
     write(s, s.written)
   end
 end
-return answers
+return pack('>I8I4', now, foreign) .. table.concat(answers)

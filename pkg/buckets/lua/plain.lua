@@ -36,4 +36,4 @@ end
 for _, s in ipairs(touched) do
   if s.written then write(s, s.written) end
 end
-return answers
+return pack('>I8I4', now, foreign) .. table.concat(answers)

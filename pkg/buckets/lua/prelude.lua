@@ -1,6 +1,6 @@
 -- Decides calls on buckets, atomically. This file, flow.lua, one file for each
--- algorithm and driver.lua are joined to ONE script by scripts.go, so that a call
--- may mix algorithms.
+-- algorithm, state.lua, plain.lua and mixed.lua are joined to ONE script by
+-- scripts.go, so that a call may mix algorithms.
 --
 -- KEYS     the distinct buckets of all calls
 -- ARGV[1]  the calls, packed: see scripts.go
@@ -79,7 +79,8 @@ local function drain(used, hits)
 end
 
 -- An algorithm is a table of functions over a bucket s, a limit l, hits and µs:
---   fields    the stored numbers, in order
+--   one, two, three    the stored numbers, in order
+--   format, size       how a state is packed, and its bytes, less its log
 --   advance   ages s to now in place: s.now is the bucket's now, s.mended says
 --             that a time in it was a fault. Again at the same now, also after a
 --             charge, it changes nothing
@@ -90,5 +91,3 @@ end
 --   full_in   what a cost above the capacity is told (default fresh_in)
 --   room_in   µs until hits fit that do not fit now
 -- A limit has amount, capacity, cap, window, align, step (µs) and step_hits.
--- They are built when a call first needs them.
-local algorithms = {}

@@ -3,7 +3,7 @@
 -- State: count hits in the window that began at time, prev in the one before.
 -- Go twin: sliding_window_counter.go
 local SCALE = 1048576
-local m = { fields = { 'count', 'prev', 'time' } }
+local m = { one = 'count', two = 'prev', three = 'time', format = '>BBI8I8I8', size = 26 }
 
 function m.advance(s, l, now)
   local count, prev, time, w = s.count, s.prev, s.time, l.window

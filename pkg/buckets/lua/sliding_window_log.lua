@@ -3,7 +3,7 @@
 -- the sum of its hits.
 -- Go twin: sliding_window_log.go
 local ENTRY = 12
-local m = { fields = { 'count' }, log = true }
+local m = { one = 'count', format = '>BBI8', size = 10, log = true }
 
 local function entry(log, at) -- at: 0 for the oldest
   return unpack_at('>I8I4', log, at * ENTRY + 1)

@@ -21,11 +21,8 @@ local built = {} -- algorithms by number
 local function algorithm_of(number)
   local m = built[number]
   if not m then
-    m = algorithms[number]()
+    m = new_algorithm(number)
     m.number = number
-    m.format = '>BB' .. string.rep('I8', #m.fields)
-    m.size = 2 + 8 * #m.fields
-    m.one, m.two, m.three = m.fields[1], m.fields[2], m.fields[3]
     built[number] = m
   end
   return m
@@ -133,3 +130,7 @@ local function told(s, l, hits, allowed)
   end
   return used < l.capacity and l.capacity - used or 0, reset + s.now - now
 end
+
+local plain, calls, known
+plain, calls, known, at = unpack_at('>BI2I2', blob, at)
+for i = 1, known do limits[i] = next_limit() end
