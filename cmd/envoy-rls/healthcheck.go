@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,7 +25,7 @@ var healthcheckCommand = command{
 	what: "Ask a running server whether it is ready; for images without a shell.",
 	run:  healthcheck,
 	help: func(w io.Writer) error {
-		_, err := fmt.Fprint(w, "\n  --addr HOST:PORT  Its HTTP listener. Default: 127.0.0.1 and PORT, else 8080.\n\nExit code 0 if it is ready, 1 if not.\n")
+		_, err := fmt.Fprint(w, "\n  --addr HOST:PORT  Its HTTP listener. Default: 127.0.0.1 and PORT, else 8080.\n  --tls             It speaks TLS; the certificate is not checked. Default:\n                    HTTP_SERVER_USE_TLS, else false.\n\nExit code 0 if it is ready, 1 if not.\n")
 		return err
 	},
 }
@@ -32,19 +33,25 @@ var healthcheckCommand = command{
 func healthcheck(c *console, args []string) error {
 	fs := flag.NewFlagSet("healthcheck", flag.ContinueOnError)
 	addr := fs.String("addr", c.httpAddr(), "")
+	overTLS := fs.Bool("tls", c.httpTLS(), "")
 	if err := settings.ParseFlags(fs, args); err != nil {
 		return err
+	}
+	scheme, transport := "http://", http.DefaultTransport.(*http.Transport).Clone()
+	if *overTLS {
+		// It asks this machine's server whether it is ready, and sends it nothing.
+		scheme, transport.TLSClientConfig = "https://", &tls.Config{InsecureSkipVerify: true}
 	}
 	if _, _, err := net.SplitHostPort(*addr); err != nil {
 		return &settings.UsageError{Text: fmt.Sprintf("--addr=%q: want HOST:PORT", *addr)}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthcheckTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+*addr+"/readyz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+*addr+"/readyz", nil)
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		if of := (*url.Error)(nil); errors.As(err, &of) {
 			err = of.Err // without the URL
@@ -59,6 +66,17 @@ func healthcheck(c *console, args []string) error {
 		return exitError(exitFailure)
 	}
 	return nil
+}
+
+// httpTLS tells whether a server with the same environment speaks TLS there.
+func (c *console) httpTLS() bool {
+	for _, pair := range c.environ {
+		if text, found := strings.CutPrefix(pair, "HTTP_SERVER_USE_TLS="); found {
+			on, err := strconv.ParseBool(text)
+			return err == nil && on
+		}
+	}
+	return false
 }
 
 // httpAddr is where a server with the same environment listens.

@@ -37,6 +37,10 @@ func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error
 		MaxConnectionAgeGrace: s.GRPC.MaxConnectionAgeGrace,
 		StreamWorkers:         streamWorkers,
 	}
+	certificates, err := openCertificates(s.TLS, &serving, log)
+	if err != nil {
+		return nil, errors.Join(err, store.Close(), local.Close())
+	}
 	endTracing, err := trace(&serving, s.Tracing, log)
 	if err != nil {
 		return nil, errors.Join(err, store.Close(), local.Close())
@@ -56,7 +60,7 @@ func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error
 	rules := openSource(s.Rules, log)
 	loader := descriptors.NewLoader(rules, ruleOptions(s))
 	server := &lifecycle.Server{
-		Ports:           append([]lifecycle.Port{grpcPort(s.GRPC, grpc)}, httpPorts(s, decider, explainer, health, metrics, log)...),
+		Ports:           append([]lifecycle.Port{grpcPort(s, grpc)}, httpPorts(s, decider, explainer, health, metrics, log)...),
 		Closers:         []func() error{store.Close, local.Close, func() error { endTracing(); return nil }},
 		Health:          health,
 		Log:             log,
@@ -67,15 +71,24 @@ func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error
 			return loader.Run(ctx, installer.apply)
 		}}},
 	}
+	server.Tasks = append(server.Tasks, storeTasks(store, health)...)
+	server.Tasks = append(server.Tasks, secure(server.Ports, certificates)...)
+	return server, nil
+}
+
+// storeTasks are what the store runs beside calls. A store in this process always
+// answers.
+func storeTasks(store *opened, health *lifecycle.Health) []lifecycle.Task {
 	if store.health == nil {
 		health.SetStore(nil)
 	} else {
 		store.tasks = append(store.tasks, func(ctx context.Context) error { return watch(ctx, store.health, health.SetStore) })
 	}
+	var tasks []lifecycle.Task
 	for _, run := range store.tasks {
-		server.Tasks = append(server.Tasks, lifecycle.Task{Name: "store", Run: run})
+		tasks = append(tasks, lifecycle.Task{Name: "store", Run: run})
 	}
-	return server, nil
+	return tasks
 }
 
 func limiterOptions(s *settings.Settings, store, local buckets.Store, m *telemetry.Metrics, log *slog.Logger) rls.Options {
@@ -116,10 +129,13 @@ func ruleOptions(s *settings.Settings) descriptors.Options {
 	return o
 }
 
-func grpcPort(g settings.GRPC, server *service.Server) lifecycle.Port {
-	p := lifecycle.Port{Name: "gRPC", Network: "tcp", Addr: g.Addr.String(), Serve: server.Serve, Stop: server.Stop}
-	if g.UDS != "" {
-		p.Network, p.Addr = "unix", g.UDS
+func grpcPort(s *settings.Settings, server *service.Server) lifecycle.Port {
+	p := lifecycle.Port{
+		Name: "gRPC", Network: "tcp", Addr: s.GRPC.Addr.String(), Protocol: lifecycle.GRPC, TLS: s.TLS.GRPC,
+		Serve: server.Serve, Stop: server.Stop,
+	}
+	if s.GRPC.UDS != "" {
+		p.Network, p.Addr = "unix", s.GRPC.UDS
 	}
 	return p
 }
@@ -134,8 +150,8 @@ func httpPorts(s *settings.Settings, decider service.Decider, explainer *explain
 	debug := admin.NewDebugServer(admin.Debug(explainer.Limiter.Ruleset, api.Handler()), log)
 	metrics := admin.NewServer(admin.Metrics(s.Metrics.Path, m.Handler(log)), log)
 	return []lifecycle.Port{
-		{Name: "HTTP", Network: "tcp", Addr: s.HTTP.String(), Serve: public.Serve, Stop: public.Stop},
-		{Name: "debug", Network: "tcp", Addr: s.Debug.String(), Serve: debug.Serve, Stop: debug.Stop, Late: true},
-		{Name: "metrics", Network: "tcp", Addr: s.Metrics.Addr, Serve: metrics.Serve, Stop: metrics.Stop, Late: true},
+		{Name: "HTTP", Network: "tcp", Addr: s.HTTP.String(), TLS: s.TLS.HTTP, Serve: public.Serve, Stop: public.Stop},
+		{Name: "debug", Network: "tcp", Addr: s.Debug.String(), TLS: s.TLS.HTTP, Serve: debug.Serve, Stop: debug.Stop, Late: true},
+		{Name: "metrics", Network: "tcp", Addr: s.Metrics.Addr, TLS: s.TLS.HTTP, Serve: metrics.Serve, Stop: metrics.Stop, Late: true},
 	}
 }

@@ -77,9 +77,6 @@ func describe(row settings.Row) string {
 	if len(row.Aliases) > 0 {
 		text += " Also named " + strings.Join(row.Aliases, ", ") + "."
 	}
-	if row.Later {
-		text += " *Not supported yet.*"
-	}
 	return strings.TrimSpace(text)
 }
 

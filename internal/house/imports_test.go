@@ -97,6 +97,7 @@ var mayImport = map[string][]string{
 	"./internal/envoyconf":              {"./pkg/descriptors", "./pkg/rls"},
 	"./internal/house":                  nil,
 	"./internal/lifecycle":              nil,
+	"./internal/servertls":              nil,
 	"./internal/settings":               {"./pkg/buckets", "./pkg/descriptors"},
 	"./internal/telemetry":              nil,
 	"./internal/tracing":                {"./pkg/rls"},

@@ -15,6 +15,12 @@ type Port struct {
 	Name    string // for people: gRPC
 	Network string // tcp or unix
 	Addr    string
+
+	// Protocol and TLS are what its clients are to speak; those that do not are
+	// told of in the log.
+	Protocol Protocol
+	TLS      bool
+
 	// Serve takes connections until Stop; then it returns nil.
 	Serve func(net.Listener) error
 	// Stop lets what has begun end, or cuts it when ctx does.

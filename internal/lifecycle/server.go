@@ -76,7 +76,7 @@ func (r *running) start() {
 		l := r.listeners[i]
 		r.Log.Info("listening", "for", p.Name, "addr", l.Addr().String())
 		go func() {
-			if err := p.Serve(l); err != nil {
+			if err := p.Serve(&listening{Listener: l, port: &r.Ports[i], log: r.Log}); err != nil {
 				r.failed <- fmt.Errorf("serve %s: %w", p.Name, err)
 			}
 		}()

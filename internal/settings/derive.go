@@ -22,7 +22,7 @@ func (l *loader) derive(values map[string]given) {
 	l.deriveStore(values)
 	l.deriveAnswer()
 	l.deriveTracing(values)
-	l.refuseLater(values)
+	l.deriveTLS(values)
 	life := &l.settings.Life
 	if life.DrainDelay > life.ShutdownTimeout {
 		l.refuse(nameOf(values, "DRAIN_DELAY"), life.DrainDelay.String(),
@@ -76,20 +76,19 @@ func (l *loader) deriveTracing(values map[string]given) {
 	}
 }
 
-// refuseLater answers settings of parts that are not built yet. What would be
-// unsafe or useless to leave out is refused; what only shows less is warned of.
-func (l *loader) refuseLater(values map[string]given) {
-	s := l.settings
-	for _, part := range []struct {
-		wanted bool
-		name   string
-		use    string
-	}{
-		{s.GRPC.useTLS, "GRPC_SERVER_USE_TLS", "TLS on the gRPC listener; let a sidecar or the mesh end it"},
-	} {
-		if part.wanted {
-			l.refuse(nameOf(values, part.name), values[part.name].text, "not supported yet: "+part.use)
+// deriveTLS refuses listeners over TLS that have no certificate, and tells of what
+// is given and not used.
+func (l *loader) deriveTLS(values map[string]given) {
+	c := &l.settings.TLS
+	switch {
+	case !c.GRPC && !c.HTTP:
+		if c.CertFile != "" || c.KeyFile != "" || c.ClientCAFile != "" || c.ClientSAN != "" {
+			l.warn("GRPC_SERVER_USE_TLS is false: certificates and names for gRPC clients are not used")
 		}
+	case c.CertFile == "" || c.KeyFile == "":
+		l.refuse("GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY", "", "want both, for GRPC_SERVER_USE_TLS or HTTP_SERVER_USE_TLS")
+	case c.ClientSAN != "" && c.ClientCAFile == "":
+		l.refuse(nameOf(values, "GRPC_CLIENT_TLS_SAN"), c.ClientSAN, "want GRPC_CLIENT_TLS_CACERT, too: a name that no authority vouches for says nothing")
 	}
 }
 

@@ -33,9 +33,6 @@ func (r *Row) writeHelp(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "  %s  [%s]\n", flag, strings.Join(append([]string{r.Name}, r.Aliases...), ", "))
 	help := r.Help
-	if r.Later {
-		help += " Not supported yet."
-	}
 	switch {
 	case r.RatelimitDefault != "":
 		help += fmt.Sprintf(" Default: %s; %s under PROFILE=ratelimit.", r.Default, r.RatelimitDefault)

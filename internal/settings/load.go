@@ -149,7 +149,7 @@ func (l *loader) apply(row *Row, g given) {
 			return
 		}
 	}
-	if g.text != "" && (!row.Later || g.name != "") {
+	if g.text != "" {
 		l.report.Effective = append(l.report.Effective, Value{row.Name, row.show(g.text)})
 	}
 }

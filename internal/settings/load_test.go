@@ -212,7 +212,8 @@ func TestC28_ValuesThatDoNotParse(t *testing.T) {
 		"CONFIG_TYPE=GRPC_XDS":               `CONFIG_TYPE="GRPC_XDS": want one of FILE, GRPC_XDS_SOTW`,
 		"CONFIG_GRPC_XDS_NODE_METADATA=k:v":  `CONFIG_GRPC_XDS_NODE_METADATA="k:v": want pairs such as k=v,k2=v2`,
 		"XDS_CLIENT_BACKOFF_RANDOM_FACTOR=2": `XDS_CLIENT_BACKOFF_RANDOM_FACTOR="2": want a number from 0 to 1`,
-		"GRPC_SERVER_USE_TLS=true":           `GRPC_SERVER_USE_TLS="true": not supported yet: TLS on the gRPC listener; let a sidecar or the mesh end it`,
+		"GRPC_SERVER_USE_TLS=true":           `GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY: want both, for GRPC_SERVER_USE_TLS or HTTP_SERVER_USE_TLS`,
+		"HTTP_SERVER_USE_TLS=true":           `GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY: want both, for GRPC_SERVER_USE_TLS or HTTP_SERVER_USE_TLS`,
 		"REDIS_PERSECOND=true":               `REDIS_PERSECOND="true": the other limits want a Redis, too: set REDIS_URL or STORE`,
 		"REDIS_TLS_CLIENT_CERT=/c":           `REDIS_TLS_CLIENT_CERT="/c": want REDIS_TLS_CLIENT_KEY, too`,
 		"REDIS_TLS_CLIENT_KEY=/k":            `REDIS_TLS_CLIENT_KEY="/k": want REDIS_TLS_CLIENT_CERT, too`,
@@ -304,5 +305,23 @@ func TestHelp(t *testing.T) {
 		if len([]rune(line)) > 110 {
 			t.Errorf("a long line: %s", line)
 		}
+	}
+}
+
+// Certificates that nothing uses are told of; a name that no authority vouches for
+// is refused.
+func TestServerTLS(t *testing.T) {
+	t.Parallel()
+	serving := []string{"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=/c", "GRPC_SERVER_TLS_KEY=/k"}
+	s, report := mustLoad(t, "envoy-rls", append(serving, "GRPC_CLIENT_TLS_CACERT=/ca", "GRPC_CLIENT_TLS_SAN=envoy")...)
+	if want := (ServerTLS{GRPC: true, CertFile: "/c", KeyFile: "/k", ClientCAFile: "/ca", ClientSAN: "envoy"}); s.TLS != want || len(report.Warnings) > 0 {
+		t.Errorf("%+v %q, want %+v", s.TLS, report.Warnings, want)
+	}
+	_, report = mustLoad(t, "envoy-rls", "GRPC_SERVER_TLS_CERT=/c")
+	if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "GRPC_SERVER_USE_TLS is false") {
+		t.Errorf("a certificate without TLS: %q", report.Warnings)
+	}
+	if _, _, err := load("envoy-rls", append(serving, "GRPC_CLIENT_TLS_SAN=envoy")...); err == nil || !strings.Contains(err.Error(), "GRPC_CLIENT_TLS_CACERT, too") {
+		t.Errorf("a name without authorities: %v", err)
 	}
 }

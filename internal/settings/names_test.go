@@ -133,11 +133,12 @@ func TestMaskURL(t *testing.T) {
 
 func TestAliasIsWeaker(t *testing.T) {
 	t.Parallel()
-	_, report := mustLoad(t, "envoy-rls", "GRPC_SERVER_TLS_CA_CERT=/eg", "GRPC_CLIENT_TLS_CACERT=/own")
+	serving := []string{"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=/c", "GRPC_SERVER_TLS_KEY=/k", "GRPC_SERVER_TLS_CA_CERT=/eg"}
+	_, report := mustLoad(t, "envoy-rls", append(serving, "GRPC_CLIENT_TLS_CACERT=/own")...)
 	if !slices.Contains(report.Effective, Value{"GRPC_CLIENT_TLS_CACERT", "/own"}) {
 		t.Errorf("%v", report.Effective)
 	}
-	_, report = mustLoad(t, "envoy-rls", "GRPC_SERVER_TLS_CA_CERT=/eg")
+	_, report = mustLoad(t, "envoy-rls", serving...)
 	if !slices.Contains(report.Effective, Value{"GRPC_CLIENT_TLS_CACERT", "/eg"}) || len(report.Warnings) > 0 {
 		t.Errorf("%v %q", report.Effective, report.Warnings)
 	}

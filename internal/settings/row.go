@@ -17,9 +17,6 @@ type Row struct {
 	// Inert says why the setting does nothing here; Quiet is the value that
 	// asks for what happens anyway and is not worth a warning.
 	Inert, Quiet string
-	// Later marks a setting of a part that is not built yet. Alone it does
-	// nothing; the setting that turns the part on is refused.
-	Later bool
 
 	repeat bool // the flag may be given several times
 	kind   kind

@@ -23,6 +23,7 @@ type Settings struct {
 	Answer  Answer
 	Life    Life
 	Tracing Tracing
+	TLS     ServerTLS
 }
 
 // GRPC is the listener of the rate limit service.
@@ -31,8 +32,14 @@ type GRPC struct {
 	UDS                   string        // path of a unix socket; takes the place of Addr
 	MaxConnectionAge      time.Duration // 0 = for ever
 	MaxConnectionAgeGrace time.Duration
+}
 
-	useTLS bool
+// ServerTLS says which listeners speak TLS, and with what.
+type ServerTLS struct {
+	GRPC, HTTP        bool
+	CertFile, KeyFile string
+	ClientCAFile      string // "" = gRPC clients need no certificate
+	ClientSAN         string // "" = any name
 }
 
 // Addr is where a TCP listener opens.

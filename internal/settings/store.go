@@ -64,7 +64,7 @@ func (l *loader) deriveStore(values map[string]given) {
 			l.warn("%s is set but empty: taken as unset", name)
 		}
 	}
-	l.deriveTLS(values)
+	l.deriveRedisTLS(values)
 	l.deriveMain(values, asRatelimit)
 	if st.wantSecond && len(l.problems) == 0 {
 		l.derivePerSecond(values)
@@ -129,7 +129,7 @@ func (l *loader) completePlace(p *Place, r *redis, prefix string, authWins bool)
 	p.AuthFile, p.TLS = r.authFile, l.settings.Store.certificates
 }
 
-func (l *loader) deriveTLS(values map[string]given) {
+func (l *loader) deriveRedisTLS(values map[string]given) {
 	c := &l.settings.Store.certificates
 	switch {
 	case c.CertFile != "" && c.KeyFile == "":

@@ -24,11 +24,12 @@ func listenerRows(s *Settings) []Row {
 		{Name: "PROMETHEUS_ADDR", kind: hostPort(&s.Metrics.Addr), Default: ":9090", Help: "Where Prometheus metrics are served."},
 		{Name: "PROMETHEUS_PATH", kind: urlPath(&s.Metrics.Path), Default: "/metrics", Help: "Path of the metrics."},
 		{Name: "METRICS_COMPAT", kind: boolean(&s.Metrics.Compat), Default: "false", RatelimitDefault: "true", Help: "Also export metrics under envoyproxy/ratelimit's names."},
-		{Name: "GRPC_SERVER_USE_TLS", kind: boolean(&s.GRPC.useTLS), Default: "false", Later: true, Help: "Serve gRPC over TLS."},
-		later("GRPC_SERVER_TLS_CERT", "Certificate of the gRPC server."),
-		later("GRPC_SERVER_TLS_KEY", "Its key."),
-		later("GRPC_CLIENT_TLS_CACERT", "Authorities of client certificates; if set, clients must show one.", "GRPC_SERVER_TLS_CA_CERT"),
-		later("GRPC_CLIENT_TLS_SAN", "Name that a client certificate must hold."),
+		{Name: "GRPC_SERVER_USE_TLS", kind: boolean(&s.TLS.GRPC), Default: "false", Help: "Serve gRPC over TLS. Its files are read anew when they change."},
+		{Name: "HTTP_SERVER_USE_TLS", kind: boolean(&s.TLS.HTTP), Default: "false", Help: "Serve the HTTP listeners (PORT, DEBUG_PORT, PROMETHEUS_ADDR) over TLS, with the same certificate. Clients need none there."},
+		{Name: "GRPC_SERVER_TLS_CERT", kind: path(&s.TLS.CertFile), Help: "Certificate of the server, in PEM, with those of authorities between."},
+		{Name: "GRPC_SERVER_TLS_KEY", kind: path(&s.TLS.KeyFile), Help: "Its key."},
+		{Name: "GRPC_CLIENT_TLS_CACERT", Aliases: []string{"GRPC_SERVER_TLS_CA_CERT"}, kind: path(&s.TLS.ClientCAFile), Help: "Authorities of client certificates, in PEM; if set, gRPC clients must show one."},
+		{Name: "GRPC_CLIENT_TLS_SAN", kind: text(&s.TLS.ClientSAN), Help: "Name that a client certificate must hold: DNS name, address or URI."},
 	}
 }
 
@@ -84,11 +85,6 @@ func storePolicies() []descriptors.StorePolicy {
 	return []descriptors.StorePolicy{
 		descriptors.PolicyError, descriptors.PolicyAllow, descriptors.PolicyDeny, descriptors.PolicyLocal,
 	}
-}
-
-// later is a row of a part that is not built yet: any text goes.
-func later(name, help string, aliases ...string) Row {
-	return Row{Name: name, Aliases: aliases, Help: help, Later: true, kind: text(new(string))}
 }
 
 // otlp takes the reference's words and OpenTelemetry's.

@@ -18,28 +18,50 @@ import (
 // both sides, as Envoy Gateway makes them, that names all of names.
 func writeCerts(t *testing.T, folder string, names ...string) {
 	t.Helper()
-	authority, authorityKey := newCert(t, &x509.Certificate{
+	newAuthority(t).write(t, folder, names...)
+}
+
+// authority signs certificates.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	cert, key := newCert(t, &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "authority of a test"},
 		IsCA:                  true,
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign,
 	}, nil, nil)
+	return &authority{cert, key}
+}
+
+// files are ca.crt, tls.crt and tls.key for a new certificate.
+func (a *authority) files(t *testing.T, names ...string) map[string][]byte {
+	t.Helper()
 	leaf, key := newCert(t, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: names[0]},
 		DNSNames:    names,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, authority, authorityKey)
+	}, a.cert, a.key)
 	private, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, block := range map[string]*pem.Block{
-		"ca.crt":  {Type: "CERTIFICATE", Bytes: authority.Raw},
-		"tls.crt": {Type: "CERTIFICATE", Bytes: leaf.Raw},
-		"tls.key": {Type: "EC PRIVATE KEY", Bytes: private},
-	} {
+	return map[string][]byte{
+		"ca.crt":  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}),
+		"tls.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw}),
+		"tls.key": pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
+	}
+}
+
+func (a *authority) write(t *testing.T, folder string, names ...string) {
+	t.Helper()
+	for name, data := range a.files(t, names...) {
 		// Kubernetes mounts Secrets readable for all unless told otherwise.
-		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

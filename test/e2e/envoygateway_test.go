@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,7 +12,11 @@ import (
 	"testing"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	rlsconfig "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 )
 
 // The user that Envoy Gateway's Deployment runs as.
@@ -46,6 +51,7 @@ func TestEnvoyGateway(t *testing.T) {
 	if got := s.decide(t, gatewayRule(1)); got.status != http.StatusOK || got.amount != 101 {
 		t.Errorf("rule 1 is answered with %v", got)
 	}
+	wantGatewayCall(t, s, filepath.Join(tree, "certs"))
 	plane.set(gatewayDomain("default/eg/http", 200), gatewayDomain("default/eg/other", 200))
 	eventually(t, promptly, "an update", func() bool { return s.decide(t, gatewayRule(255)).amount == 200+255 })
 
@@ -89,6 +95,33 @@ func TestEnvoyGateway(t *testing.T) {
 	if code := s.wait(t, 40*time.Second); code != 0 {
 		t.Errorf("SIGTERM ends it with exit code %d", code)
 	}
+}
+
+// wantGatewayCall calls as Envoy does under the gateway: gRPC over TLS, with a
+// client certificate of the same authority.
+func wantGatewayCall(t *testing.T, s *rls, certs string) {
+	t.Helper()
+	cfg := clientTLS(t, certs)
+	cfg.ServerName = "envoy-gateway"
+	conn, err := grpc.NewClient("127.0.0.1:"+s.grpcPort, grpc.WithTransportCredentials(credentials.NewTLS(cfg)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	rule := gatewayRule(3)
+	entries := []*ratelimitv3.RateLimitDescriptor_Entry{}
+	for i := 0; i < len(rule.entries); i += 2 {
+		entries = append(entries, &ratelimitv3.RateLimitDescriptor_Entry{Key: rule.entries[i], Value: rule.entries[i+1]})
+	}
+	ans, err := rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, &rlsv3.RateLimitRequest{
+		Domain: rule.domain, Descriptors: []*ratelimitv3.RateLimitDescriptor{{Entries: entries}},
+	})
+	if err != nil || ans.OverallCode != rlsv3.RateLimitResponse_OK || ans.Statuses[0].CurrentLimit.GetRequestsPerUnit() != 103 {
+		t.Errorf("a call over TLS: %v, %v", ans, err)
+	}
+	wantRefused(t, s, certs)
 }
 
 // gatewayDomain is a resource as Envoy Gateway makes it for a listener with one
@@ -194,28 +227,11 @@ func gatewayEnv(planePort, redis, metricsPort string) []string {
 	return []string{
 		"RUNTIME_ROOT=/data", "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_IGNOREDOTFILES=true", "RUNTIME_WATCH_ROOT=false",
 		"LOG_LEVEL=info", "USE_STATSD=false",
+		"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=/certs/tls.crt", "GRPC_SERVER_TLS_KEY=/certs/tls.key", "GRPC_SERVER_TLS_CA_CERT=/certs/ca.crt",
 		"CONFIG_TYPE=GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_SERVER_URL=envoy-gateway:" + planePort, "CONFIG_GRPC_XDS_NODE_ID=envoy-ratelimit",
 		"CONFIG_GRPC_XDS_SERVER_USE_TLS=true", "CONFIG_GRPC_XDS_CLIENT_TLS_CERT=/certs/tls.crt", "CONFIG_GRPC_XDS_CLIENT_TLS_KEY=/certs/tls.key",
 		"CONFIG_GRPC_XDS_SERVER_TLS_CACERT=/certs/ca.crt", "FORCE_START_WITHOUT_INITIAL_CONFIG=true",
 		"REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + redis,
 		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:" + metricsPort, "PROMETHEUS_MAPPER_YAML=/etc/statsd-exporter/conf.yaml",
-	}
-}
-
-// gatewayServerTLS is what Envoy Gateway sets for the gRPC port, and gatewayEnv
-// leaves out as long as the server cannot serve it.
-var gatewayServerTLS = []string{
-	"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=/certs/tls.crt", "GRPC_SERVER_TLS_KEY=/certs/tls.key", "GRPC_SERVER_TLS_CA_CERT=/certs/ca.crt",
-}
-
-// TestEnvoyGatewayServerTLS: a server that cannot speak TLS says so and ends; it
-// does not serve in clear what was to be encrypted. Once TLS is there this test
-// fails: put gatewayServerTLS into gatewayEnv then, and let TestEnvoyGateway call
-// over it.
-func TestEnvoyGatewayServerTLS(t *testing.T) {
-	t.Parallel()
-	p := startRatelimit(t, append([]string{"STORE=memory://", "HOST=127.0.0.1", "GRPC_HOST=127.0.0.1"}, gatewayServerTLS...))
-	if code := p.wait(t, startTimeout); code != 2 || !strings.Contains(p.out.String(), "GRPC_SERVER_USE_TLS") {
-		t.Errorf("exit code %d: %s", code, p.out.String())
 	}
 }

@@ -89,6 +89,12 @@ type gateway struct {
 
 // gatewayOptions are what a test changes in deploy/envoy.yaml beside addresses.
 type gatewayOptions struct {
+	// TLS is the folder of the certificates that Envoy and its servers show each
+	// other; "" is plain text.
+	TLS string
+	// Endpoints is a file that names the servers, which are then not checked for
+	// health; "" names them in the configuration itself.
+	Endpoints string
 	// FailureModeDeny shows calls without an answer as status 500.
 	FailureModeDeny bool
 	// Timeout takes the place of the 20 ms, which a busy test machine may well
@@ -150,6 +156,12 @@ func (g *gateway) config(t *testing.T, opts gatewayOptions, servers []*rls) stri
 	replace("address: 127.0.0.1, port_value: 9901", "address: 127.0.0.1, port_value: "+g.adminPort, 1)
 	replace("address: 0.0.0.0, port_value: 10000", "address: 127.0.0.1, port_value: "+g.port, 1)
 	replace("port_value: 10001", "port_value: "+freePort(t), 2)
+	if opts.TLS != "" {
+		replace("      type: STRICT_DNS\n", "      type: STRICT_DNS\n"+strings.ReplaceAll(upstreamTLS, "FOLDER", opts.TLS), 1)
+	}
+	if opts.Endpoints != "" {
+		text = fromEndpoints(t, text, opts.Endpoints)
+	}
 	if opts.Timeout != "" {
 		replace("timeout: 0.020s", "timeout: "+opts.Timeout, 1)
 	}

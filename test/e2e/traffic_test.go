@@ -18,12 +18,12 @@ type traffic struct {
 	failures []string
 }
 
-// startTraffic has a few senders call the gateway, each from an address of its
-// own, until the traffic is ended.
+// startTraffic has a few senders make 400 calls a second to the gateway, each from an
+// address of its own, until the traffic is ended.
 func startTraffic(t *testing.T, g *gateway) *traffic {
 	t.Helper()
 	f := &traffic{stop: make(chan struct{})}
-	for i := range 4 {
+	for i := range 6 {
 		c := g.from(t, fmt.Sprintf("127.2.0.%d", i+1))
 		f.senders.Go(func() { f.send(c) })
 	}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -31,8 +31,8 @@ type Options struct {
 	// context that StatsHandler made. It keeps nothing of ans.
 	Answered func(ctx context.Context, ans *rls.Answer)
 
-	// Credentials are those of TLS; nil is plain text.
-	Credentials credentials.TransportCredentials
+	// TLS is how to speak it, with h2 in NextProtos; nil is plain text.
+	TLS *tls.Config
 
 	// MaxConnectionAge is how long a client may use one connection, give or take
 	// a tenth, before it is asked to open another, so that new replicas get their
@@ -117,8 +117,8 @@ func transportOptions(o Options) []grpc.ServerOption {
 	if o.StatsHandler != nil {
 		options = append(options, grpc.StatsHandler(o.StatsHandler))
 	}
-	if o.Credentials != nil {
-		options = append(options, grpc.Creds(o.Credentials))
+	if o.TLS != nil {
+		options = append(options, grpc.Creds(newHandshakes(o.TLS, o.Logger)))
 	}
 	return options
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"math/big"
 	"net"
 	"slices"
@@ -176,20 +177,47 @@ func TestS13OldVersions(t *testing.T) {
 	}
 }
 
+// TLS without ALPN is what Envoy speaks unless its cluster says alpn_protocols.
+// Whoever does not get in is told of in the log, once a minute.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	certificate, roots := selfSigned(t)
+	var logged lines
 	_, address := start(t, service.Options{
-		Decider:     decide(allow),
-		Credentials: credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{certificate}}),
+		Decider: decide(allow),
+		Logger:  logged.logger(),
+		TLS:     &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}},
 	})
+	silent, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots})
+	if err != nil {
+		t.Fatalf("without ALPN: %v", err)
+	}
+	defer silent.Close()
+	if _, err := silent.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+		t.Fatal(err)
+	}
+	silent.SetReadDeadline(time.Now().Add(patience))
+	if frame := make([]byte, 9); !readsSettings(silent, frame) {
+		t.Errorf("without ALPN the server answers % x", frame)
+	}
 	secure := dial(t, address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots})))
 	if _, err := call(t, secure, &rlsv3.RateLimitRequest{}); err != nil {
 		t.Errorf("over TLS: %v", err)
 	}
-	if _, err := call(t, dial(t, address), &rlsv3.RateLimitRequest{}); status.Code(err) != codes.Unavailable {
-		t.Errorf("in plain text: error %v, want Unavailable", err)
+	for range 2 {
+		if _, err := call(t, dial(t, address), &rlsv3.RateLimitRequest{}); status.Code(err) != codes.Unavailable {
+			t.Errorf("in plain text: error %v, want Unavailable", err)
+		}
 	}
+	if got := logged.String(); strings.Count(got, "a TLS handshake failed") != 1 || !strings.Contains(got, "a client speaks plain text to a port with TLS") {
+		t.Errorf("logged %s", got)
+	}
+}
+
+// readsSettings tells whether the next frame of HTTP/2 is SETTINGS.
+func readsSettings(conn net.Conn, frame []byte) bool {
+	_, err := io.ReadFull(conn, frame)
+	return err == nil && frame[3] == 4
 }
 
 func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
