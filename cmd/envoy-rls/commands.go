@@ -43,10 +43,11 @@ func choose(args []string) (*command, []string, error) {
 		}
 		names = append(names, all[i].name)
 	}
-	return nil, nil, &settings.UsageError{
-		Text: fmt.Sprintf("unknown command %q", args[0]),
-		Hint: "envoy-rls help; the commands are " + strings.Join(names, ", "),
+	hint := "envoy-rls help; the commands are " + strings.Join(names, ", ")
+	if near := settings.Nearest(args[0], names); near != "" {
+		hint = "did you mean " + near + "? " + hint
 	}
+	return nil, nil, &settings.UsageError{Text: fmt.Sprintf("unknown command %q", args[0]), Hint: hint}
 }
 
 func asksForHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }

@@ -65,7 +65,7 @@ func (env environment) unknown(table []Row) []string {
 		}
 		near, ok := meant[name]
 		if !ok {
-			near = nearest(name, known)
+			near = Nearest(name, known)
 		}
 		hint := ""
 		if near != "" {
@@ -81,9 +81,9 @@ func hasPrefix(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// nearest is the known name with the fewest differing letters; "" if more than one
+// Nearest is the known name with the fewest differing letters; "" if more than one
 // and a quarter of its own differ.
-func nearest(name string, known []string) string {
+func Nearest(name string, known []string) string {
 	best, bestDistance := "", -1
 	for _, k := range known {
 		if d := distance(name, k); d <= 1+len(k)/4 && (bestDistance < 0 || d < bestDistance) {

@@ -15,6 +15,9 @@ type UsageError struct {
 
 func (e *UsageError) Error() string { return e.Text }
 
+// dashes writes flags as help does.
+var dashes = strings.NewReplacer("for flag -", "for flag --", "argument: -", "argument: --")
+
 // ParseFlags parses args and prints nothing. An error is [flag.ErrHelp] or a
 // [*UsageError]; of an unknown flag it names the nearest known one.
 func ParseFlags(fs *flag.FlagSet, args []string) error {
@@ -24,18 +27,16 @@ func ParseFlags(fs *flag.FlagSet, args []string) error {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return err
 	}
-	for _, arg := range args {
-		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if !strings.HasPrefix(arg, "-") || name == "" || fs.Lookup(name) != nil {
-			continue
-		}
+	// The package has no kinds of errors, but has had these words since its first
+	// release.
+	if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
 		var known []string
 		fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
 		e := &UsageError{Text: "unknown flag --" + name}
-		if near := nearest(name, known); near != "" {
+		if near := Nearest(name, known); near != "" {
 			e.Hint = "did you mean --" + near + "?"
 		}
 		return e
 	}
-	return &UsageError{Text: err.Error()}
+	return &UsageError{Text: dashes.Replace(err.Error())}
 }

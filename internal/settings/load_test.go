@@ -268,7 +268,7 @@ func TestFlagsThatAreNone(t *testing.T) {
 		{"--grpc-prot=1", "unknown flag --grpc-prot", "did you mean --grpc-port?"},
 		{"--rule=x", "unknown flag --rule", "did you mean --rules?"},
 		{"--quite-other", "unknown flag --quite-other", ""},
-		{"--store", "flag needs an argument: -store", ""},
+		{"--store", "flag needs an argument: --store", ""},
 	} {
 		_, _, err := load("envoy-rls", tt.arg)
 		var usage *UsageError
@@ -323,5 +323,16 @@ func TestServerTLS(t *testing.T) {
 	}
 	if _, _, err := load("envoy-rls", append(serving, "GRPC_CLIENT_TLS_SAN=envoy")...); err == nil || !strings.Contains(err.Error(), "GRPC_CLIENT_TLS_CACERT, too") {
 		t.Errorf("a name without authorities: %v", err)
+	}
+}
+
+// What follows a flag is its value, also if it begins with a dash.
+func TestNegativeValue(t *testing.T) {
+	t.Parallel()
+	fs := flag.NewFlagSet("x", flag.ContinueOnError)
+	fs.Uint("hits", 1, "")
+	var usage *UsageError
+	if err := ParseFlags(fs, []string{"--hits", "-1"}); !errors.As(err, &usage) || usage.Text != `invalid value "-1" for flag --hits: parse error` {
+		t.Errorf("%v", err)
 	}
 }
