@@ -20,7 +20,7 @@ func redisRows(s *Settings) []Row {
 	st := &s.Store
 	r, cert := &st.redis, &st.certificates
 	rows := []Row{
-		{Name: "BACKEND_TYPE", kind: oneOf(&st.backend, "redis", "memcache"), Default: "redis", Help: "memcache is refused: it cannot count safely."},
+		{Name: "BACKEND_TYPE", kind: oneOf(&st.backend, "redis", "memcache"), Help: "redis, or nothing; memcache is refused: it cannot count safely. What the store is, STORE and REDIS_URL say."},
 		{Name: "REDIS_URL", URL: true, kind: text(&r.url), Help: "host:port, the path of a socket, or a redis:// URL; a list for REDIS_TYPE=cluster; MASTER,host:port,… for sentinel."},
 		{Name: "REDIS_SOCKET_TYPE", kind: oneOf(&r.socket, "tcp", "unix"), Help: "tcp or unix; told by REDIS_URL if unset."},
 		{Name: "REDIS_TYPE", kind: oneOf(&r.topology, "single", "cluster", "sentinel"), Default: "single", Help: "single, cluster or sentinel."},

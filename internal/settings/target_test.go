@@ -15,6 +15,7 @@ func TestParseTarget(t *testing.T) {
 		"redis://r":                        {Kind: Redis, Network: "tcp", Addrs: []string{"r:6379"}},
 		"redis://r:1/3":                    {Kind: Redis, Network: "tcp", Addrs: []string{"r:1"}, DB: 3},
 		"redis://[::1]:7":                  {Kind: Redis, Network: "tcp", Addrs: []string{"[::1]:7"}},
+		"redis://[fe80::1%eth0]:7":         {Kind: Redis, Network: "tcp", Addrs: []string{"[fe80::1%eth0]:7"}},
 		"redis://[::1]":                    {Kind: Redis, Network: "tcp", Addrs: []string{"[::1]:6379"}},
 		"redis://:p%40ss@r":                {Kind: Redis, Network: "tcp", Addrs: []string{"r:6379"}, Password: "p@ss"},
 		"redis://u:a@b@r":                  {Kind: Redis, Network: "tcp", Addrs: []string{"r:6379"}, Username: "u", Password: "a@b"},
@@ -35,6 +36,7 @@ func TestParseTarget(t *testing.T) {
 		"", "memory", "memory://x", "redis://", "redis://r:0", "redis://r:65536", "redis://a,b", "redis://r/x", "redis://r/-1",
 		"redis://r?db=1", "redis://u:%zz@r", "unix://", "unix://run/x", "unix:///", "redis-cluster://a/1", "redis-cluster://a,,b",
 		"redis-sentinel://a", "redis-sentinel:///m", "redis-sentinel://a/m/x", "memcache://m", "http://r",
+		"redis://u:p@%zz", "redis://a b", "redis://[::1", "redis://{r}", "redis://$(REDIS_HOST):6379",
 	} {
 		if got, err := parseTarget(url); err == nil {
 			t.Errorf("%s: taken as %+v", url, got)
