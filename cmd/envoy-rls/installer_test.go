@@ -192,18 +192,20 @@ func seriesValue(t *testing.T, m *telemetry.Metrics, series string) float64 {
 func TestProfileRatelimit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		profile string
-		want    descriptors.Options
+		flags string
+		want  descriptors.Options
 	}{
-		{"native", descriptors.Options{Algorithm: buckets.TokenBucket}},
-		{"ratelimit", descriptors.Options{Algorithm: buckets.FixedWindow, DeniedHits: descriptors.DeniedCharged, Unbounded: true}},
+		{"--profile=native", descriptors.Options{Algorithm: buckets.TokenBucket}},
+		{"--profile=native --stop-cache-key-increment-when-overlimit", descriptors.Options{Algorithm: buckets.TokenBucket, DeniedHits: descriptors.DeniedFree}},
+		{"--profile=ratelimit --stop-cache-key-increment-when-overlimit", descriptors.Options{Algorithm: buckets.FixedWindow, DeniedHits: descriptors.DeniedFree, Unbounded: true}},
+		{"--profile=ratelimit", descriptors.Options{Algorithm: buckets.FixedWindow, DeniedHits: descriptors.DeniedCharged, Unbounded: true}},
 	} {
-		s, _, err := settings.Load(settings.Input{Args: []string{"--profile=" + tt.profile}, Exists: func(string) bool { return false }})
+		s, _, err := settings.Load(settings.Input{Args: strings.Fields(tt.flags), Exists: func(string) bool { return false }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := ruleOptions(s); got != tt.want {
-			t.Errorf("%s: %+v, want %+v", tt.profile, got, tt.want)
+			t.Errorf("%s: %+v, want %+v", tt.flags, got, tt.want)
 		}
 	}
 }

@@ -126,6 +126,9 @@ func ruleOptions(s *settings.Settings) descriptors.Options {
 	if s.Rules.Profile == settings.Ratelimit {
 		o.DeniedHits, o.Unbounded = descriptors.DeniedCharged, true
 	}
+	if s.Rules.DeniedFree {
+		o.DeniedHits = descriptors.DeniedFree
+	}
 	return o
 }
 

@@ -60,6 +60,9 @@ func (env environment) unknown(table []Row) []string {
 		known = append(append(known, table[i].Name), table[i].Aliases...)
 	}
 	for name := range env {
+		if strings.HasPrefix(name, "DOG_STATSD_MOGRIFIER_") { // and a name of the user's
+			warnings = append(warnings, name+" does nothing here: "+whyStatsd)
+		}
 		if !hasPrefix(name, guarded) || hasPrefix(name, foreign) || slices.Contains(known, name) {
 			continue
 		}

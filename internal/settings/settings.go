@@ -84,6 +84,7 @@ type Rules struct {
 	Algorithm    buckets.Algorithm
 	OnStoreError descriptors.StorePolicy
 	Profile      Profile
+	DeniedFree   bool // denied calls charge nothing, unless a limit says so
 
 	configType string
 	explicit   []string // RULES

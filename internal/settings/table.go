@@ -44,6 +44,7 @@ func rulesRows(s *Settings) []Row {
 		{Name: "FORCE_START_WITHOUT_INITIAL_CONFIG", kind: boolean(&r.StartWithout), Default: "false", Help: "Be ready before there are rules."},
 		{Name: "DEFAULT_ALGORITHM", kind: named(&r.Algorithm, buckets.ParseAlgorithm, buckets.Algorithms()), Default: "token_bucket", RatelimitDefault: "fixed_window", Help: "Algorithm of limits that name none."},
 		{Name: "ON_STORE_ERROR", kind: named(&r.OnStoreError, descriptors.ParseStorePolicy, storePolicies()), Default: "error", Help: "What limits that say nothing answer when the store fails: error leaves it to Envoy's failure_mode_deny, local counts in this process."},
+		{Name: "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", kind: boolean(&r.DeniedFree), Default: "false", Help: "A denied call charges no limit that does not say denied_hits itself."},
 		{Name: "PROFILE", kind: oneOf(&r.Profile, Native, Ratelimit), Default: "native", Help: "ratelimit = answer as envoyproxy/ratelimit does; the default when started under that name."},
 		{Name: "CONFIG_TYPE", kind: oneOf(&r.configType, configFile, configXDS), Default: configFile, Help: "Where rules come from: files, or a control plane (xDS, state of the world). Over xDS, files give defaults only, and ./config is not looked for."},
 	}

@@ -10,7 +10,6 @@ const (
 	whyWatch     = "rule files are looked at twice a second"
 	whyDots      = "dotfiles are never rules"
 	whyMerge     = "one domain may always be spread over files"
-	whyDenied    = "rule files say it: denied_hits"
 	whyCache     = "denials are remembered anyway; see DENY_CACHE"
 )
 
@@ -26,7 +25,6 @@ func inertRows() []Row {
 		inert("readiness waits for rules anyway", "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", "true"),
 		inert(whyJitter, "EXPIRATION_JITTER_MAX_SECONDS", "0"),
 		inert(whyCache, "LOCAL_CACHE_SIZE_IN_BYTES", "0"),
-		inert(whyDenied, "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "true"),
 		inert("calendar windows are asked for by align: calendar in rule files", "USE_CALENDAR_MONTH_RATE_LIMIT", "false"),
 		inert(whyPipeline, "REDIS_PIPELINE_WINDOW", "0"),
 		inert(whyPipeline, "REDIS_PIPELINE_LIMIT", "0"),
