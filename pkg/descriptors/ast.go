@@ -47,6 +47,7 @@ type defaults struct {
 	algorithm    setting[buckets.Algorithm]
 	onStoreError setting[StorePolicy]
 	deniedHits   setting[DeniedHits]
+	burstPercent setting[uint32]
 }
 
 // descriptor is one node of the rules as written.

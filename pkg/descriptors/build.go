@@ -66,13 +66,14 @@ func (b *builder) domainDefaults(u *unit) Options {
 	for _, doc := range u.documents {
 		switch d := doc.defaults; {
 		case d == nil || doc.listed:
-		case first != nil && (first.algorithm.value != d.algorithm.value || first.onStoreError != d.onStoreError || first.deniedHits != d.deniedHits):
+		case first != nil && (first.algorithm.value != d.algorithm.value || first.onStoreError != d.onStoreError || first.deniedHits != d.deniedHits || first.burstPercent.value != d.burstPercent.value):
 			b.fail(d.at, "write them in one place", "domain %s has other defaults already, at %s", quoted(u.name), b.log.place(first.at))
 		default:
 			first = d
 			opt.Algorithm = d.algorithm.or(opt.algorithm())
 			opt.OnStoreError = d.onStoreError.or(opt.OnStoreError)
 			opt.DeniedHits = d.deniedHits.or(opt.DeniedHits)
+			opt.BurstPercent = d.burstPercent.or(opt.BurstPercent)
 		}
 	}
 	return opt

@@ -28,9 +28,10 @@ type Options struct {
 	Algorithm    buckets.Algorithm // 0 = token_bucket
 	OnStoreError StorePolicy
 	DeniedHits   DeniedHits
-	Unbounded    bool // see buckets.Limit
-	Strict       bool // any error keeps the whole set from loading
-	Notes        bool // report notes, too: for people who look at rules, not for a log
+	BurstPercent uint32 // of the amount; 0 leaves it to the algorithm
+	Unbounded    bool   // see buckets.Limit
+	Strict       bool   // any error keeps the whole set from loading
+	Notes        bool   // report notes, too: for people who look at rules, not for a log
 }
 
 func (o Options) algorithm() buckets.Algorithm {

@@ -309,3 +309,40 @@ descriptors:
 		}
 	}
 }
+
+// A share of the amount is the burst of limits that say none, of files and of a
+// source whose messages know no burst.
+func TestBurstPercent(t *testing.T) {
+	t.Parallel()
+	const shared = "domain: d\ndefaults: {burst_percent: 15}\n"
+	for _, c := range []struct {
+		limit string
+		want  uint64
+	}{
+		{"unit: minute, requests_per_unit: 60", 9},
+		{"unit: minute, requests_per_unit: 61", 10},
+		{"unit: minute, requests_per_unit: 1", 1},
+		{"unit: minute, requests_per_unit: 60, burst: 7", 7},
+		{"unit: minute, requests_per_unit: 60, algorithm: gcra", 9},
+		{"unit: minute, requests_per_unit: 60, algorithm: leaky_bucket", 9},
+		{"unit: minute, requests_per_unit: 60, algorithm: fixed_window", 60},
+		{"unit: minute, requests_per_unit: 0", 0},
+	} {
+		rs, diagnostics := Compile(yamlFiles(shared+"descriptors: [{key: k, rate_limit: {"+c.limit+"}}]"), nil, Options{})
+		if len(diagnostics) != 0 {
+			t.Fatalf("%s: %v", c.limit, diagnostics)
+		}
+		if got := rs.Limits()[0].Bucket.Capacity(); got != c.want {
+			t.Errorf("%s: burst %d, want %d", c.limit, got, c.want)
+		}
+	}
+	over := &Config{Domain: "d", Rules: []ConfigRule{{Key: "k", Limit: &ConfigLimit{Amount: 60, Unit: Minute}}}}
+	rs, diagnostics := Compile([]File{{Name: "xds", Config: over}, {Name: "d.yaml", Data: []byte(shared), DefaultsOnly: true}}, nil, Options{})
+	if len(diagnostics) != 0 || rs.Limits()[0].Bucket.Capacity() != 9 {
+		t.Errorf("over xDS: %v, burst %d, want 9", diagnostics, rs.Limits()[0].Bucket.Capacity())
+	}
+	_, diagnostics = Compile(yamlFiles(shared, "domain: d\ndefaults: {burst_percent: 20}\n"), nil, Options{})
+	if len(diagnostics) != 1 || !strings.Contains(diagnostics[0].Message, "has other defaults already") {
+		t.Errorf("two shares: %v", diagnostics)
+	}
+}

@@ -84,7 +84,7 @@ func (b *builder) noteFullStart(br *branch, l *Limit, w *limit) {
 	const long = int64(3600) * 1_000_000
 	d := br.limited.document
 	if !b.opt.Notes || b.opt.Algorithm != 0 || w.algorithm.set || d.defaults != nil && d.defaults.algorithm.set ||
-		l.Bucket.Algorithm != buckets.TokenBucket || l.Bucket.WindowMicros < long || w.burst.set || l.Amount == 0 || b.noted[d] {
+		l.Bucket.Algorithm != buckets.TokenBucket || l.Bucket.WindowMicros < long || w.burst.set || l.Bucket.Burst < uint64(l.Amount) || l.Amount == 0 || b.noted[d] {
 		return
 	}
 	if b.noted == nil {

@@ -154,6 +154,9 @@ func documentLevel() *level[document] {
 	)
 }
 
+// maxBurstPercent is a burst of a hundred times the amount.
+const maxBurstPercent = 10_000
+
 func defaultsLevel() *level[defaults] {
 	return newLevel(levelDefaults,
 		row[defaults]{field{name: "algorithm", kind: kindEnum, enum: algorithmNames(), doc: "Of limits that name none.", fallback: "DEFAULT_ALGORITHM"},
@@ -168,5 +171,7 @@ func defaultsLevel() *level[defaults] {
 			func(d *decoder, to *defaults, n *yaml.Node, f *field) {
 				to.deniedHits = enum(d, n, f, ParseDeniedHits)
 			}},
+		row[defaults]{field{name: "burst_percent", kind: kindInteger, least: 1, most: maxBurstPercent, also: []string{"burst"}, doc: "Burst of limits that name none and whose algorithm has one, in percent of their amount, rounded up.", fallback: "the amount; 1 for `leaky_bucket`"},
+			func(d *decoder, to *defaults, n *yaml.Node, f *field) { to.burstPercent = d.integer(n, f) }},
 	)
 }
