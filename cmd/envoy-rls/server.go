@@ -138,7 +138,7 @@ func grpcPort(s *settings.Settings, server *service.Server) lifecycle.Port {
 		Serve: server.Serve, Stop: server.Stop,
 	}
 	if s.GRPC.UDS != "" {
-		p.Network, p.Addr = "unix", s.GRPC.UDS
+		p.Network, p.Addr, p.Mode = "unix", s.GRPC.UDS, s.GRPC.UDSMode
 	}
 	return p
 }

@@ -15,6 +15,7 @@ type Port struct {
 	Name    string // for people: gRPC
 	Network string // tcp or unix
 	Addr    string
+	Mode    os.FileMode // of a unix socket; 0 = what the umask leaves
 
 	// Protocol and TLS are what its clients are to speak; those that do not are
 	// told of in the log.
@@ -66,7 +67,15 @@ func (p *Port) listen() (net.Listener, error) {
 	if p.Network == "unix" {
 		removeStale(p.Addr)
 	}
-	return net.Listen(p.Network, p.Addr)
+	l, err := net.Listen(p.Network, p.Addr)
+	if err != nil || p.Network != "unix" || p.Mode == 0 {
+		return l, err
+	}
+	if err := os.Chmod(p.Addr, p.Mode); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
 }
 
 // removeStale removes the socket of a process that is gone, and nothing else.

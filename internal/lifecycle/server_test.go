@@ -233,12 +233,15 @@ func TestUnixSocket(t *testing.T) {
 	}
 	stale.(*net.UnixListener).SetUnlinkOnClose(false)
 	stale.Close()
-	p := Port{Name: "gRPC", Network: "unix", Addr: path}
+	p := Port{Name: "gRPC", Network: "unix", Addr: path, Mode: 0o622}
 	live, err := p.listen()
 	if err != nil {
 		t.Fatalf("a stale socket is in the way: %v", err)
 	}
 	defer live.Close()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o622 {
+		t.Errorf("the socket has the rights %v, %v", info.Mode(), err)
+	}
 	if _, err := p.listen(); err == nil {
 		t.Error("a live socket was taken over")
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,47 +58,6 @@ func integer(to *int, from, upTo int) kind {
 			return errUnread
 		}
 		*to = n
-		return nil
-	}}
-}
-
-func port(to *int) kind {
-	k := integer(to, 0, 65535)
-	k.want, k.word = "a port from 0 to 65535", "PORT"
-	return k
-}
-
-func host(to *string) kind {
-	return kind{"an address or a host name, without a port", "HOST", func(s string) error {
-		s = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
-		if strings.ContainsAny(s, "/ []") || strings.Contains(s, ":") && net.ParseIP(strings.SplitN(s, "%", 2)[0]) == nil {
-			return errUnread
-		}
-		*to = s
-		return nil
-	}}
-}
-
-func hostPort(to *string) kind {
-	return kind{"host:port, or :port for all addresses", "ADDR", func(s string) error {
-		_, port, err := net.SplitHostPort(s)
-		if err != nil {
-			return err
-		}
-		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return err
-		}
-		*to = s
-		return nil
-	}}
-}
-
-func urlPath(to *string) kind {
-	return kind{"a path that begins with /", "PATH", func(s string) error {
-		if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, " {}?#") {
-			return errUnread
-		}
-		*to = s
 		return nil
 	}}
 }

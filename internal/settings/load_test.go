@@ -212,6 +212,8 @@ func TestC28_ValuesThatDoNotParse(t *testing.T) {
 		"CONFIG_TYPE=GRPC_XDS":               `CONFIG_TYPE="GRPC_XDS": want one of FILE, GRPC_XDS_SOTW`,
 		"CONFIG_GRPC_XDS_NODE_METADATA=k:v":  `CONFIG_GRPC_XDS_NODE_METADATA="k:v": want pairs such as k=v,k2=v2`,
 		"XDS_CLIENT_BACKOFF_RANDOM_FACTOR=2": `XDS_CLIENT_BACKOFF_RANDOM_FACTOR="2": want a number from 0 to 1`,
+		"GRPC_UDS_MODE=rw":                   `GRPC_UDS_MODE="rw": want rights in octal, such as 0660`,
+		"GRPC_UDS_MODE=4777":                 `GRPC_UDS_MODE="4777": want rights in octal, such as 0660`,
 		"GRPC_SERVER_USE_TLS=true":           `GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY: want both, for GRPC_SERVER_USE_TLS or HTTP_SERVER_USE_TLS`,
 		"HTTP_SERVER_USE_TLS=true":           `GRPC_SERVER_TLS_CERT and GRPC_SERVER_TLS_KEY: want both, for GRPC_SERVER_USE_TLS or HTTP_SERVER_USE_TLS`,
 		"REDIS_PERSECOND=true":               `REDIS_PERSECOND="true": the other limits want a Redis, too: set REDIS_URL or STORE`,

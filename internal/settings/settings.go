@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"io/fs"
 	"log/slog"
 	"net"
 	"strconv"
@@ -30,6 +31,7 @@ type Settings struct {
 type GRPC struct {
 	Addr
 	UDS                   string        // path of a unix socket; takes the place of Addr
+	UDSMode               fs.FileMode   // of that socket; 0 = what the umask leaves
 	MaxConnectionAge      time.Duration // 0 = for ever
 	MaxConnectionAgeGrace time.Duration
 }

@@ -15,6 +15,7 @@ func listenerRows(s *Settings) []Row {
 		{Name: "GRPC_HOST", kind: host(&s.GRPC.Host), Help: allAddr},
 		{Name: "GRPC_PORT", kind: port(&s.GRPC.Port), Default: "8081", Help: "Port of the rate limit service, gRPC health and reflection."},
 		{Name: "GRPC_UDS", kind: path(&s.GRPC.UDS), Help: "Unix socket for gRPC; takes the place of host and port."},
+		{Name: "GRPC_UDS_MODE", kind: fileMode(&s.GRPC.UDSMode), Help: "Rights of that socket, such as 0660: whoever calls must be able to write to it. What the umask leaves, if unset."},
 		{Name: "GRPC_MAX_CONNECTION_AGE", kind: duration(&s.GRPC.MaxConnectionAge, 0), Default: "30m", RatelimitDefault: "24h", Help: "Clients are asked to connect anew after this long, so that new replicas get their share; 0 = never."},
 		{Name: "GRPC_MAX_CONNECTION_AGE_GRACE", kind: duration(&s.GRPC.MaxConnectionAgeGrace, 0), Default: "30s", Help: "How long calls on such a connection may go on."},
 		{Name: "HOST", kind: host(&s.HTTP.Host), Help: allAddr},
