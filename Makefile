@@ -16,7 +16,7 @@ test: ## install what is missing and run every test (./test.sh)
 	./test.sh
 
 unit: ## run the tests that need neither Envoy nor the race detector
-	go test $$(go list ./... | grep -v /test/e2e)
+	go test $$(go list ./... | grep -v /test/)
 
 e2e: ## run the tests behind a real Envoy (./test.sh installs it)
 	go test -race -count 1 ./test/e2e
