@@ -21,6 +21,9 @@ unit: ## run the tests that need neither Envoy nor the race detector
 e2e: ## run the tests behind a real Envoy (./test.sh installs it)
 	go test -race -count 1 ./test/e2e
 
+soak: ## ten minutes of overload: rates hold, memory stays flat
+	SOAK=10m go test -v -count 1 -timeout 15m ./test/soak
+
 bench: ## run the benchmarks, as benchstat reads them
 	@go test -run '^$$' -bench . -benchmem ./...
 
@@ -33,4 +36,4 @@ golden: ## rewrite the golden files; look at the difference before you commit it
 image: ## build the container image
 	docker build -f deploy/Dockerfile -t envoy-rls .
 
-.PHONY: help run build check test unit e2e bench compare golden image
+.PHONY: help run build check test unit e2e soak bench compare golden image

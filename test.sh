@@ -110,4 +110,8 @@ go test -race -timeout 15m ./cmd/... ./internal/... ./pkg/...
 
 # By itself, so that the parts have the machine to themselves.
 step "go test -race, behind a real Envoy"
-go test -race -timeout 10m ./test/...
+go test -race -timeout 10m ./test/e2e
+
+# By itself, too: it measures rates and memory, of the binary as it is shipped.
+step "20 seconds of overload"
+go test -count 1 -timeout 5m ./test/soak

@@ -103,6 +103,7 @@ var mayImport = map[string][]string{
 	"./internal/tracing":                {"./pkg/rls"},
 	"./cmd/envoy-rls":                   {"./internal/...", "./pkg/..."},
 	"./test/e2e":                        nil,
+	"./test/soak":                       nil,
 }
 
 // onlyIn says where a dependency may be imported: its pulls stay in one place,
