@@ -46,6 +46,11 @@ var benchCommand = command{
   --format text|json|bench
                          bench is for benchstat. Default: text.
 
+  --in-process           No server: decide here, without a network, on the limit
+                         that --check names, else on one that denies nothing.
+  --algorithm A          Of that limit. Default: token_bucket.
+  --store URL            Where its buckets are, as for run. Default: memory://.
+
   --compare              Start servers of its own on the loopback address (this
                          binary on memory and on a redis-server, and a server on
                          grpc-go's defaults that decides nothing) and print the
@@ -67,7 +72,8 @@ type benchFlags struct {
 	check                           string
 	hits                            uint
 	rounds                          int
-	compare, baseline               bool
+	compare, baseline, inProcess    bool
+	algorithm, store                string
 }
 
 func parseBench(args []string) (*benchFlags, error) {
@@ -92,6 +98,9 @@ func parseBench(args []string) (*benchFlags, error) {
 	fs.IntVar(&f.rounds, "rounds", 5, "")
 	fs.BoolVar(&f.compare, "compare", false, "")
 	fs.BoolVar(&f.baseline, "baseline", false, "")
+	fs.BoolVar(&f.inProcess, "in-process", false, "")
+	fs.StringVar(&f.algorithm, "algorithm", "token_bucket", "")
+	fs.StringVar(&f.store, "store", "memory://", "")
 	if err := settings.ParseFlags(fs, args); err != nil {
 		return nil, err
 	}
@@ -191,7 +200,13 @@ func benchCall(c *console, args []string) error {
 	f.config.Progress = func(elapsed time.Duration, calls uint64) {
 		fmt.Fprintf(c.stderr, "%6.1f s  %d calls\n", elapsed.Seconds(), calls)
 	}
-	r, err := bench.Run(ctx, f.config)
+	measure := bench.Run
+	if f.inProcess {
+		measure = func(ctx context.Context, config bench.Config) (*bench.Result, error) {
+			return c.benchHere(ctx, f, config)
+		}
+	}
+	r, err := measure(ctx, f.config)
 	if err != nil {
 		return err
 	}

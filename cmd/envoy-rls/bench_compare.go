@@ -15,35 +15,6 @@ import (
 	"github.com/envoy-rls/envoy-rls/internal/bench"
 )
 
-// compareRules are those of the servers that compare starts. No hour ends the
-// buckets of one run, so that all that is denied stays so.
-const compareRules = `domain: bench
-defaults: {algorithm: %s}
-descriptors:
-- {key: user, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
-- {key: a, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
-- {key: b, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
-- {key: c, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
-- {key: denied, rate_limit: {unit: year, requests_per_unit: 1, denied_hits: free}}
-`
-
-const compareAlgorithm = "token_bucket"
-
-// workload is a row of the comparison.
-type workload struct {
-	name, server string
-	descriptors  []string
-	keys         int
-}
-
-var workloads = []workload{
-	{"one descriptor allowed", "memory", []string{"user"}, 100_000},
-	{"one descriptor allowed", "redis", []string{"user"}, 100_000},
-	{"hot denied", "redis", []string{"denied"}, 1000},
-	{"four descriptors", "redis", []string{"user", "a", "b", "c"}, 100_000},
-	{"one hot key", "redis", []string{"user"}, 1},
-}
-
 // fleet is the servers of a comparison, by name.
 type fleet struct {
 	c     *console
@@ -58,10 +29,10 @@ func (c *console) compare(ctx context.Context, f *benchFlags) error {
 		return err
 	}
 	defer fl.stop()
-	list := workloads
+	list := workloads()
 	if fl.cmds["redis-server"] == nil {
 		fmt.Fprintln(c.stderr, "redis-server is not installed: rows on Redis are left out")
-		list = slices.DeleteFunc(slices.Clone(list), func(w workload) bool { return w.server == "redis" })
+		list = slices.DeleteFunc(list, func(w workload) bool { return w.server == "redis" })
 	}
 	samples := make([][]sample, len(list))
 	for round := range f.rounds {
@@ -74,18 +45,22 @@ func (c *console) compare(ctx context.Context, f *benchFlags) error {
 		}
 		fmt.Fprintf(c.stderr, "round %d of %d\n", round+1, f.rounds)
 	}
-	fmt.Fprintf(c.stdout, "%-24s %-7s %10s %10s %7s %10s\n", "workload ("+compareAlgorithm+")", "store", "no-op µs", "ours µs", "ratio", "redis µs")
+	fmt.Fprintf(c.stdout, "%-24s %-7s %9s %9s %7s %9s   %s\n", "workload ("+compareAlgorithm+")", "store", "no-op µs", "ours µs", "ratio", "redis µs", "p99 no-op, ours")
 	for i, w := range list {
 		m := func(of func(sample) float64) float64 { return median(samples[i], of) }
-		fmt.Fprintf(c.stdout, "%-24s %-7s %10.2f %10.2f %7.2f %10.2f\n", w.name, w.server,
+		fmt.Fprintf(c.stdout, "%-24s %-7s %9.2f %9.2f %7.2f %9.2f", w.name, w.server,
 			m(func(s sample) float64 { return s.noop }), m(func(s sample) float64 { return s.ours }),
 			m(func(s sample) float64 { return s.ours / s.noop }), m(func(s sample) float64 { return s.redis }))
+		if w.rate > 0 { // in a closed loop latency says how many callers there are
+			fmt.Fprintf(c.stdout, "   %.1f ms, %.1f ms", m(func(s sample) float64 { return s.noopP99 / 1000 }), m(func(s sample) float64 { return s.oursP99 / 1000 }))
+		}
+		fmt.Fprintln(c.stdout)
 	}
 	return nil
 }
 
-// sample is CPU a call in microseconds, of one round.
-type sample struct{ noop, ours, redis float64 }
+// sample is of one round: CPU a call and the 99th percentile of the latency, in µs.
+type sample struct{ noop, ours, redis, noopP99, oursP99 float64 }
 
 func median(samples []sample, of func(sample) float64) float64 {
 	var list []float64
@@ -98,7 +73,7 @@ func median(samples []sample, of func(sample) float64) float64 {
 
 // measure runs a workload on ours and on the baseline, one after the other.
 func (fl *fleet) measure(ctx context.Context, config bench.Config, w workload, oursFirst bool) (sample, error) {
-	config.Descriptors, config.Keys, config.Domain = w.descriptors, w.keys, "bench"
+	config.Descriptors, config.Keys, config.Domain, config.Rate = w.descriptors, w.keys, w.domain, w.rate
 	var s sample
 	order := []string{"noop", w.server}
 	if oursFirst {
@@ -117,9 +92,9 @@ func (fl *fleet) measure(ctx context.Context, config bench.Config, w workload, o
 			return s, fmt.Errorf("calls to %s failed: %v", name, r.Failed)
 		}
 		if name == "noop" {
-			s.noop = r.CPUMicros["server"]
+			s.noop, s.noopP99 = r.CPUMicros["server"], r.LatencyMicros["p99"]
 		} else {
-			s.ours, s.redis = r.CPUMicros["server"], r.CPUMicros["redis"]
+			s.ours, s.redis, s.oursP99 = r.CPUMicros["server"], r.CPUMicros["redis"], r.LatencyMicros["p99"]
 		}
 	}
 	return s, nil
@@ -143,8 +118,8 @@ func (fl *fleet) startAll() error {
 	if err != nil {
 		return err
 	}
-	rules := filepath.Join(fl.dir, "rules.yaml")
-	if err := os.WriteFile(rules, fmt.Appendf(nil, compareRules, compareAlgorithm), 0o600); err != nil {
+	rules := filepath.Join(fl.dir, "rules")
+	if err := errors.Join(os.Mkdir(rules, 0o700), writeCompareRules(rules)); err != nil {
 		return err
 	}
 	if err := fl.start("noop", func(addr, _ string) []string {

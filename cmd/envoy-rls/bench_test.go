@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/envoy-rls/envoy-rls/internal/bench"
+	"github.com/envoy-rls/envoy-rls/pkg/buckets/storetest/redistest"
 )
 
 // TestBenchChecksExactness measures a real server, which must not allow more
@@ -45,5 +47,38 @@ func TestBenchChecksExactness(t *testing.T) {
 	}
 	if !strings.Contains(stderr, " calls\n") {
 		t.Errorf("no progress was told: %q", stderr)
+	}
+}
+
+// TestBenchInProcess decides without a server, on either store, and holds what was
+// allowed to the limit that --check names.
+func TestBenchInProcess(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	for _, args := range [][]string{
+		{"--store=memory://", "--check=gcra:50/1h"},
+		{"--store=memory://", "--check=sliding_window_log:50/60s", "--hits=2"},
+		{"--store=redis://" + redis.Addr, "--check=token_bucket:50/1h", "--descriptors=user,b"},
+	} {
+		out, err := exec.Command("envoy-rls", append([]string{"bench", "--in-process", "--keys=uniform:10", "--connections=1", "--streams=8",
+			"--timeout=1m", "--warmup=0s", "--duration=500ms", "--format=json"}, args...)...).Output()
+		var r bench.Result
+		if jsonErr := json.Unmarshal(out, &r); err != nil || jsonErr != nil {
+			t.Fatalf("%v: %v %v %s", args, err, jsonErr, out)
+		}
+		if r.Allowed < 100 || r.Denied == 0 || r.MostAllowed < 40 || r.MostAllowed > r.BoundHits || r.Descriptors == 0 {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	for arg, want := range map[string]string{
+		"--algorithm=x":          "--algorithm=x: want one of",
+		"--check=gcra:50/1500ms": "is not of whole seconds",
+		"--store=memcache://m":   "--store",
+	} {
+		out, err := exec.Command("envoy-rls", "bench", "--in-process", arg).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v %s", arg, err, out)
+		}
 	}
 }

@@ -32,16 +32,13 @@ func (b *Bound) Most(elapsed time.Duration) uint64 {
 
 // checkBound holds what each value was allowed against the bound, from the first
 // call to the last answer.
-func (r *Result) checkBound(c *Config, conns []*conn, elapsed time.Duration) {
+func (r *Result) checkBound(c *Config, allowedOf func(n int) uint64, elapsed time.Duration) {
 	if c.Bound == nil {
 		return
 	}
 	most, worst := c.Bound.Most(elapsed), uint64(0)
 	for n := range c.Keys {
-		allowed := uint64(0)
-		for _, k := range conns {
-			allowed += k.allowed[n]
-		}
+		allowed := allowedOf(n)
 		worst = max(worst, allowed)
 		if allowed > most {
 			r.Excess = append(r.Excess, fmt.Sprintf("value u%010d was allowed %d hits, the limit's bound for %v is %d", n, allowed, elapsed.Round(time.Millisecond), most))

@@ -42,7 +42,7 @@ func appendField(dst []byte, field byte, value []byte) []byte {
 // append appends a request to dst, and returns the number of its first value.
 func (r *requests) append(dst []byte, random *rand.Rand) ([]byte, int) {
 	from, first := len(dst), -1
-	dst = append(dst, 0, 0, 0, 0, 0)
+	dst = append(dst, make([]byte, frame)...)
 	dst = append(dst, r.domain...)
 	for _, encoded := range r.descriptors {
 		n := r.draws.draw(random)
@@ -52,8 +52,16 @@ func (r *requests) append(dst []byte, random *rand.Rand) ([]byte, int) {
 		dst = append(dst, encoded[n]...)
 	}
 	dst = append(dst, r.hits...)
-	binary.BigEndian.PutUint32(dst[from+1:], uint32(len(dst)-from-5))
+	setFrame(dst[from:])
 	return dst, first
+}
+
+// frame is how many bytes gRPC puts before a message: a flag and the length.
+const frame = 5
+
+func setFrame(message []byte) []byte {
+	binary.BigEndian.PutUint32(message[1:], uint32(len(message)-frame))
+	return message
 }
 
 var errAnswer = errors.New("no RateLimitResponse")
@@ -61,10 +69,10 @@ var errAnswer = errors.New("no RateLimitResponse")
 // readAnswer reads overall_code and counts the statuses of an answer as gRPC
 // frames it.
 func readAnswer(data []byte) (code uint64, statuses int, err error) {
-	if len(data) < 5 || data[0] != 0 || int(binary.BigEndian.Uint32(data[1:])) != len(data)-5 {
+	if len(data) < frame || data[0] != 0 || int(binary.BigEndian.Uint32(data[1:])) != len(data)-frame {
 		return 0, 0, errAnswer
 	}
-	for data = data[5:]; len(data) > 0; {
+	for data = data[frame:]; len(data) > 0; {
 		tag, n := binary.Uvarint(data)
 		if n <= 0 {
 			return 0, 0, errAnswer

@@ -80,7 +80,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 			}
 		})
 	}
-	r, err := measure(ctx, &c, conns, errs)
+	r, err := measure(ctx, &c, func() *tally { return takeAll(conns) }, errs)
 	deadline := time.Now().Add(answersWithin)
 	for _, k := range conns {
 		k.end(deadline)
@@ -89,7 +89,12 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.checkBound(&c, conns, time.Since(begin))
+	r.checkBound(&c, func(n int) (allowed uint64) {
+		for _, k := range conns {
+			allowed += k.allowed[n]
+		}
+		return allowed
+	}, time.Since(begin))
 	return r, nil
 }
 
@@ -106,7 +111,7 @@ func dialAll(c *Config, r *requests) ([]*conn, error) {
 }
 
 // measure waits for the warm-up and counts for the duration.
-func measure(ctx context.Context, c *Config, conns []*conn, errs <-chan error) (*Result, error) {
+func measure(ctx context.Context, c *Config, take func() *tally, errs <-chan error) (*Result, error) {
 	if err := wait(ctx, c.Warmup, errs); err != nil {
 		return nil, err
 	}
@@ -114,14 +119,14 @@ func measure(ctx context.Context, c *Config, conns []*conn, errs <-chan error) (
 	if err != nil {
 		return nil, err
 	}
-	takeAll(conns)
+	take()
 	total := newTally()
 	begin := time.Now()
 	for elapsed := time.Duration(0); elapsed < c.Duration; elapsed = time.Since(begin) {
 		if err := wait(ctx, min(time.Second, c.Duration-elapsed), errs); err != nil {
 			return nil, err
 		}
-		part := takeAll(conns)
+		part := take()
 		total.add(part)
 		if c.Progress != nil {
 			c.Progress(time.Since(begin), part.calls())
