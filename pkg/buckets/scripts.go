@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"embed"
 	"encoding/binary"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -68,6 +68,9 @@ type ScriptCalls struct {
 	packed []byte
 	calls  int
 
+	byLimit  map[*Limit]int // place in known, from 1; kept once known is long
+	byPacked map[string]int
+
 	mixed bool     // not plain
 	under []uint16 // the limit of each bucket, by slot, while it is plain
 }
@@ -80,6 +83,8 @@ func (p *ScriptCalls) Reset() {
 	clear(p.known)
 	p.known, p.limits, p.items, p.calls = p.known[:0], p.limits[:0], p.items[:0], 0
 	p.mixed, p.under = false, p.under[:0]
+	clear(p.byLimit)
+	clear(p.byPacked)
 }
 
 // Len is the number of calls added.
@@ -146,22 +151,59 @@ func (p *ScriptCalls) isPlain(item *Item, slot int, limit uint16) bool {
 // number is the place of a limit, from 1. Limits that say the same share one, so
 // that the script ages their buckets once.
 func (p *ScriptCalls) number(l *Limit) int {
-	for i, known := range p.known {
-		if known == l {
-			return i + 1
-		}
+	if n := p.place(l); n > 0 {
+		return n
 	}
 	from := len(p.limits)
 	p.limits = l.appendPacked(p.limits)
-	packed := p.limits[from:]
+	n := p.placeOf(p.limits[from:])
+	if n > 0 {
+		p.limits = p.limits[:from]
+		return n
+	}
+	p.known = append(p.known, l)
+	p.index(len(p.known) - 1)
+	return len(p.known)
+}
+
+// fewLimits are faster to walk than to look up.
+const fewLimits = 32
+
+func (p *ScriptCalls) place(l *Limit) int {
+	if len(p.known) > fewLimits {
+		return p.byLimit[l]
+	}
+	return slices.Index(p.known, l) + 1
+}
+
+func (p *ScriptCalls) placeOf(packed []byte) int {
+	if len(p.known) > fewLimits {
+		return p.byPacked[string(packed)]
+	}
 	for i := range p.known {
-		if bytes.Equal(p.limits[i*packedLimit:(i+1)*packedLimit], packed) {
-			p.limits = p.limits[:from]
+		if bytes.Equal(p.packedOf(i), packed) {
 			return i + 1
 		}
 	}
-	p.known = append(p.known, l)
-	return len(p.known)
+	return 0
+}
+
+func (p *ScriptCalls) packedOf(i int) []byte { return p.limits[i*packedLimit : (i+1)*packedLimit] }
+
+// index enters what is known at i, and at the step from few to many all before it.
+func (p *ScriptCalls) index(i int) {
+	if i < fewLimits {
+		return
+	}
+	if p.byLimit == nil {
+		p.byLimit, p.byPacked = map[*Limit]int{}, map[string]int{}
+	}
+	if i == fewLimits {
+		for before := range i {
+			p.byLimit[p.known[before]], p.byPacked[string(p.packedOf(before))] = before+1, before+1
+		}
+	}
+	p.byLimit[p.known[i]], p.byPacked[string(p.packedOf(i))] = i+1, i+1
 }
 
 // packedLimit is the size of what appendPacked appends.
@@ -179,67 +221,4 @@ func (l *Limit) appendPacked(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(l.WindowMicros))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(step))
 	return binary.BigEndian.AppendUint64(dst, l.stepHits)
-}
-
-// ScriptAnswer reads the script's answer.
-type ScriptAnswer struct {
-	AtMicros int64  // the store's time
-	Foreign  uint32 // values that were not ours and were overwritten
-	rest     string
-}
-
-var errShortAnswer = errors.New("the script's answer is cut short")
-
-const (
-	answerHead = 12
-	answerItem = 21
-)
-
-// ReadScriptAnswer begins to read an answer.
-func ReadScriptAnswer(reply string) (ScriptAnswer, error) {
-	if len(reply) < answerHead {
-		return ScriptAnswer{}, errShortAnswer
-	}
-	return ScriptAnswer{
-		AtMicros: int64(readUint64(reply)),
-		Foreign:  readUint32(reply[8:]),
-		rest:     reply[answerHead:],
-	}, nil
-}
-
-// Next reads the answer to the next call in the order in which they were added.
-// A call that met a newer layout gets Err.
-func (a *ScriptAnswer) Next(call *Call) error {
-	size := answerItem * len(call.Items)
-	if len(a.rest) < size {
-		return errShortAnswer
-	}
-	answer := a.rest[:size]
-	call.AtMicros, call.Denied, call.Err = a.AtMicros, false, nil
-	if size > 0 {
-		call.Denied = answer[0]&4 != 0
-		if answer[0]&8 != 0 {
-			call.Err = &StoreError{Kind: KindLayout, Err: ErrNewer}
-		}
-	}
-	for i := range call.Items {
-		item := answer[i*answerItem:]
-		call.Items[i].Verdict = Verdict{
-			Allowed:     item[0]&1 != 0,
-			Charged:     item[0]&2 != 0,
-			Remaining:   uint64(readUint32(item[1:])),
-			ResetMicros: int64(readUint64(item[5:])),
-			AtMicros:    int64(readUint64(item[13:])),
-		}
-	}
-	a.rest = a.rest[size:]
-	return nil
-}
-
-func readUint32(s string) uint32 {
-	return uint32(s[0])<<24 | uint32(s[1])<<16 | uint32(s[2])<<8 | uint32(s[3])
-}
-
-func readUint64(s string) uint64 {
-	return uint64(readUint32(s))<<32 | uint64(readUint32(s[4:]))
 }

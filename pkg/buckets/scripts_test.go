@@ -1,6 +1,9 @@
 package buckets
 
-import "testing"
+import (
+	"encoding/binary"
+	"testing"
+)
 
 // What the script has the short way for: nothing of it can be undone, and no
 // bucket is aged under two limits.
@@ -47,6 +50,38 @@ func TestPlainRuns(t *testing.T) {
 			}
 			if got := calls.Packed()[0]; got != c.plain {
 				t.Errorf("%s: plain is %d, want %d", name, got, c.plain)
+			}
+		}
+	}
+}
+
+// Limits that say the same are one to the script, however many there are.
+func TestManyLimitsInOneRun(t *testing.T) {
+	t.Parallel()
+	var calls ScriptCalls
+	for range 2 { // it is used again
+		calls.Reset()
+		var want []uint16
+		var items []Item
+		var slots []int
+		for i := range 300 {
+			l := &Limit{Algorithm: FixedWindow, Amount: uint64(1 + i%100), WindowMicros: 1_000_000}
+			if err := l.Prepare(); err != nil {
+				t.Fatal(err)
+			}
+			items = append(items, Item{Limit: l, Hits: 1}, Item{Limit: l, Hits: 1})
+			slots = append(slots, 2*i, 2*i+1)
+			want = append(want, uint16(1+i%100), uint16(1+i%100))
+		}
+		calls.Add(items, slots)
+		packed := calls.Packed()
+		if known := binary.BigEndian.Uint16(packed[3:]); known != 100 {
+			t.Fatalf("%d limits, want 100", known)
+		}
+		packed = packed[5+100*packedLimit+2:]
+		for i := range want {
+			if got := binary.BigEndian.Uint16(packed[i*13+11:]); got != want[i] {
+				t.Fatalf("item %d has limit %d, want %d", i, got, want[i])
 			}
 		}
 	}

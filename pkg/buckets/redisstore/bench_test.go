@@ -171,3 +171,20 @@ func redisCPU(b *testing.B, server *redistest.Server, do func()) float64 {
 	do()
 	return used() - before
 }
+
+// BenchmarkManyLimits decides one call of a thousand limits, the most that a call
+// may have, each on a bucket of its own.
+func BenchmarkManyLimits(b *testing.B) {
+	server := redistest.Start(b)
+	s := open(b, Options{Addrs: []string{server.Addr}})
+	call := new(buckets.Call)
+	for i := range 1000 {
+		l := perHour(b, uint64(1_000_000+i))
+		call.Items = append(call.Items, buckets.Item{Key: fmt.Appendf(nil, "rls1:{k}:%d", i), Limit: l, Hits: 1})
+	}
+	for b.Loop() {
+		if s.Decide(context.Background(), 5*time.Second, []*buckets.Call{call}); call.Err != nil {
+			b.Fatal(call.Err)
+		}
+	}
+}
