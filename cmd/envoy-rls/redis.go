@@ -79,9 +79,12 @@ func openPlaces(s settings.Store, returned func(key []byte), m *telemetry.Metric
 
 // openPlace opens one store on Redis, under a name in metrics.
 func openPlace(opt redisstore.Options, name string, m *telemetry.Metrics, log *slog.Logger) (*opened, error) {
-	roundTrip := m.StoreDuration(name, "round_trip")
+	roundTrip, queue := m.StoreDuration(name, "round_trip"), m.StoreDuration(name, "queue")
 	opt.Logger = log
-	opt.Observe = func(elapsed time.Duration, _ int, _ string) { telemetry.ObserveDuration(roundTrip, elapsed) }
+	opt.Observe = func(r redisstore.RoundTrip) {
+		telemetry.ObserveDuration(queue, r.Waited)
+		telemetry.ObserveDuration(roundTrip, r.Took)
+	}
 	store, err := redisstore.New(opt)
 	if err != nil {
 		return nil, err

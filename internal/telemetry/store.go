@@ -12,7 +12,7 @@ type storeMetrics struct {
 func newStoreMetrics(m *Metrics) storeMetrics {
 	return storeMetrics{
 		duration: m.histograms("store_operation_duration_seconds",
-			"Time of an operation of the store: decide is what callers waited, round_trip what the store took.", "store", "op"),
+			"Time of an operation of the store: decide is what callers waited, queue what the first call of a round trip waited for a connection, round_trip what the store took.", "store", "op"),
 		errors: m.counters("store_errors_total",
 			"Calls that the store could not decide, by why.", "store", "reason"),
 	}

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -52,7 +51,7 @@ func TestRunsOfManyCalls(t *testing.T) {
 		return storetest.Backend{
 			Store: open(t, Options{
 				Addrs: []string{server.Addr}, Lanes: 1, Now: nowMicros.Load,
-				Observe: func(_ time.Duration, n int, _ string) { runs.Add(1); calls.Add(int64(n)) },
+				Observe: func(r RoundTrip) { runs.Add(1); calls.Add(int64(r.Calls)) },
 			}),
 			SetNow:  nowMicros.Store,
 			InOrder: true,

@@ -106,16 +106,18 @@ func (l *lane) decide() bool {
 	var broken *buckets.StoreError
 	for i := range l.runs {
 		r := &l.runs[i]
+		waitedFrom := r.calls[0].queuedAt // deliver gives the calls away
 		err := r.deliver(s)
 		if r.err != nil && !isReply(r.err) {
 			broken = err
 		}
 		if s.opt.Observe != nil {
-			kind := ""
+			// The first of a run has waited longest: the queue keeps its order.
+			trip := RoundTrip{Waited: time.Duration(begin - waitedFrom), Took: elapsed, Calls: len(r.calls)}
 			if err != nil {
-				kind = string(err.Kind)
+				trip.Kind = string(err.Kind)
 			}
-			s.opt.Observe(elapsed, len(r.calls), kind)
+			s.opt.Observe(trip)
 		}
 		if err != nil {
 			l.node.settle(r, err)

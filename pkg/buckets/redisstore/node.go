@@ -51,10 +51,11 @@ func (n *node) start() {
 
 // send queues a call; it fails it at once if there is no use.
 func (n *node) send(p *pending) {
+	p.queuedAt = n.store.since()
 	switch {
 	case n.breaker.isOpen.Load():
 		p.answer(&buckets.StoreError{Kind: buckets.KindBreaker})
-	case n.readonly.Load() > n.store.since():
+	case n.readonly.Load() > p.queuedAt:
 		p.answer(&buckets.StoreError{Kind: buckets.KindReadonly})
 	case n.queue.push(p):
 	case n.isClosed():

@@ -53,9 +53,8 @@ type Options struct {
 	Returned func(key []byte)
 
 	Logger *slog.Logger // nil = none
-	// Observe, if set, is told of each round trip: how long it took, how many
-	// calls shared it, and why it failed ("" if it did not).
-	Observe func(elapsed time.Duration, calls int, kind string)
+	// Observe, if set, is told of each round trip.
+	Observe func(RoundTrip)
 
 	// Now is for tests: the time in µs instead of the server's.
 	Now func() int64
@@ -106,3 +105,11 @@ var quiet = sync.OnceFunc(func() { redis.SetLogger(silence{}) })
 type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
+
+// RoundTrip is a run of the script.
+type RoundTrip struct {
+	Waited time.Duration // for a connection: the call of the run that waited longest
+	Took   time.Duration // from sending to the answer
+	Calls  int           // that shared it
+	Kind   string        // why it failed; "" if it did not
+}

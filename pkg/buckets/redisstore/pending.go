@@ -16,6 +16,8 @@ type pending struct {
 	state atomic.Int32
 	done  chan struct{}
 
+	queuedAt int64 // in ns since the store's start
+
 	slot int  // of its buckets, in a cluster
 	ask  bool // the slot migrates: say ASKING first
 	lone bool // not in one script run with others
@@ -85,6 +87,6 @@ func (p *pending) recycle() {
 	clear(p.call.Items)
 	clear(p.keys)
 	p.call = buckets.Call{Items: p.call.Items[:0]}
-	p.slot, p.ask, p.lone, p.hops = 0, false, false, 0
+	p.queuedAt, p.slot, p.ask, p.lone, p.hops = 0, 0, false, false, 0
 	pendings.Put(p)
 }
