@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -80,8 +81,23 @@ func (o *Options) dial(ctx context.Context, addr string, timeout time.Duration) 
 		conn.Close()
 		return nil, fmt.Errorf("TLS with Redis: %w", err)
 	}
+	if raw, ok := conn.(syscall.Conn); ok {
+		return checked{secured, raw}, nil
+	}
 	return secured, nil
 }
+
+// checked is a TLS connection that shows its socket. Before each use go-redis
+// looks whether bytes or an end wait there, of plain connections only. Between
+// two runs there is nothing to read but the server's farewell: such a connection
+// is replaced before a call is lost on it. What else TLS sends unasked, tickets,
+// comes before the first answer and is read with it.
+type checked struct {
+	*tls.Conn
+	socket syscall.Conn
+}
+
+func (c checked) SyscallConn() (syscall.RawConn, error) { return c.socket.SyscallConn() }
 
 // client makes a go-redis client of one connection that never retries: a retry
 // may charge twice. resolve names the address to dial; dialled, if not nil, is
