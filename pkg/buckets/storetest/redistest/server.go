@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -122,15 +123,27 @@ func (s *Server) run() error {
 	s.cmd = exec.Command(path, s.command()...)
 	s.output = new(bytes.Buffer)
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
-	if err := s.cmd.Start(); err != nil {
+	s.exited = make(chan struct{})
+	started := make(chan error)
+	go keep(s.cmd, started, s.exited)
+	if err := <-started; err != nil {
 		return err
 	}
-	s.exited = make(chan struct{})
-	go func(cmd *exec.Cmd, exited chan struct{}) {
-		_ = cmd.Wait() // how it ended is in its output
-		close(exited)
-	}(s.cmd, s.exited)
 	return s.waitReady()
+}
+
+// keep starts a process that dies with the test, also if that is killed, and waits
+// for its end. Linux ties a process to the thread that started it: this one stays.
+func keep(cmd *exec.Cmd, started chan<- error, exited chan<- struct{}) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(exited)
+	tie(cmd)
+	err := cmd.Start()
+	started <- err
+	if err == nil {
+		_ = cmd.Wait() // how it ended is in its output
+	}
 }
 
 func (s *Server) waitReady() error {
