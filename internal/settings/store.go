@@ -142,6 +142,9 @@ func (l *loader) deriveRedisTLS(values map[string]given) {
 // warnIdle tells of settings that the rest leaves without effect.
 func (l *loader) warnIdle(values map[string]given) {
 	st := &l.settings.Store
+	if st.backend == "redis" && st.Target.Kind == Memory {
+		l.warn("%s=redis names no Redis: buckets are kept in this process; set REDIS_URL or STORE", nameOf(values, "BACKEND_TYPE"))
+	}
 	secured := st.Target.TLS || st.PerSecond != nil && st.PerSecond.Target.TLS
 	if st.certificates != (TLS{}) && !secured {
 		l.warn("REDIS_TLS_* do nothing without REDIS_TLS or a rediss:// URL")

@@ -76,6 +76,11 @@ func TestIdleSettings(t *testing.T) {
 	if diff := cmp.Diff(want, report.Warnings); diff != "" {
 		t.Error(diff)
 	}
+	_, report = mustLoad(t, "envoy-rls", "BACKEND_TYPE=redis")
+	want = []string{"BACKEND_TYPE=redis names no Redis: buckets are kept in this process; set REDIS_URL or STORE"}
+	if diff := cmp.Diff(want, report.Warnings); diff != "" {
+		t.Error(diff)
+	}
 	s, report := mustLoad(t, "envoy-rls", "STORE=redis://:p@r", "REDIS_AUTH=other")
 	want = []string{"REDIS_AUTH does nothing: STORE says all of it"}
 	if diff := cmp.Diff(want, report.Warnings); diff != "" || s.Store.Target.Password != "p" {
