@@ -21,29 +21,47 @@ import (
 type TLSServer struct {
 	*Server
 	CAFile, CertFile, KeyFile string // for clients
+
+	certFile, keyFile string // its own
 }
 
 // StartTLS runs a server with an authority, a server's and a client's
 // certificate of its own. The server's is for 127.0.0.1 and localhost.
 func StartTLS(t testing.TB, args ...string) *TLSServer {
 	t.Helper()
-	dir := t.TempDir()
-	ca := newAuthority(t, dir)
-	cert, key := ca.issue(t, dir, "server", x509.ExtKeyUsageServerAuth)
-	clientCert, clientKey := ca.issue(t, dir, "client", x509.ExtKeyUsageClientAuth)
-	pair, err := tls.LoadX509KeyPair(clientCert, clientKey)
+	s := &TLSServer{Server: &Server{t: t, dir: t.TempDir()}}
+	s.issue()
+	s.args = append([]string{
+		"--tls-cert-file", s.certFile, "--tls-key-file", s.keyFile, "--tls-ca-cert-file", s.CAFile, "--tls-auth-clients", "yes",
+	}, args...)
+	launch(t, s.Server)
+	return s
+}
+
+// Renew has a new authority issue new certificates, in the same files, and the
+// server use them, for connections from now on.
+func (s *TLSServer) Renew() {
+	s.t.Helper()
+	admin := s.Client()
+	s.issue()
+	admin.MustDo(s.t, "CONFIG", "SET", "tls-cert-file", s.certFile, "tls-key-file", s.keyFile, "tls-ca-cert-file", s.CAFile)
+}
+
+func (s *TLSServer) issue() {
+	s.t.Helper()
+	ca := newAuthority(s.t, s.dir)
+	s.CAFile = ca.file
+	s.certFile, s.keyFile = ca.issue(s.t, s.dir, "server", x509.ExtKeyUsageServerAuth)
+	s.CertFile, s.KeyFile = ca.issue(s.t, s.dir, "client", x509.ExtKeyUsageClientAuth)
+	pair, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.cert)
-	args = append([]string{
-		"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca.file, "--tls-auth-clients", "yes",
-	}, args...)
-	server := launch(t, &Server{t: t, dir: dir, args: args, access: access{tls: &tls.Config{
+	s.access = access{tls: &tls.Config{
 		RootCAs: roots, Certificates: []tls.Certificate{pair}, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12,
-	}}})
-	return &TLSServer{Server: server, CAFile: ca.file, CertFile: clientCert, KeyFile: clientKey}
+	}}
 }
 
 // authority signs certificates.
@@ -56,7 +74,7 @@ type authority struct {
 func newAuthority(t testing.TB, dir string) *authority {
 	t.Helper()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "test authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
