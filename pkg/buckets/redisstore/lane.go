@@ -214,6 +214,11 @@ func (l *lane) exchange(ctx context.Context, choose func(*run) bool) {
 	for i := range l.runs {
 		if r := &l.runs[i]; r.sent {
 			r.sent, r.err = false, r.cmd.Err()
+			// Where the connection broke, go-redis says so of all commands, also of
+			// those whose replies had come.
+			if r.cmd.Val() != nil {
+				r.err = nil
+			}
 		}
 	}
 }

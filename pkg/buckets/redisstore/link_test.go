@@ -16,8 +16,8 @@ type link struct {
 	delay    atomic.Int64 // of each reply, in ns
 	server   atomic.Value // its address; new connections lead there
 	// spoil is what happens to the next replies: "drop" loses them, "drop once"
-	// one of them, "cut" closes the connection in the middle of one; "mute"
-	// accepts connections that lead nowhere.
+	// one of them, "cut" closes the connection in the middle of one, "close"
+	// before one; "mute" accepts connections that lead nowhere.
 	spoil atomic.Value
 
 	mu    sync.Mutex
@@ -97,6 +97,8 @@ func (l *link) replies(client, upstream net.Conn) {
 			}
 		case "cut":
 			client.Write(buf[:n/2])
+			return
+		case "close":
 			return
 		}
 		if _, err := client.Write(buf[:n]); err != nil {

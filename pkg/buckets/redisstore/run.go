@@ -74,10 +74,7 @@ func (r *run) deliver(s *Store) *buckets.StoreError {
 	if r.err != nil {
 		return storeError(r.err)
 	}
-	reply, err := r.cmd.Text()
-	if err != nil {
-		return storeError(err)
-	}
+	reply, _ := r.cmd.Val().(string)
 	answer, err := buckets.ReadScriptAnswer(reply)
 	if err != nil {
 		return &buckets.StoreError{Kind: buckets.KindScript, Err: err}
