@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -32,7 +33,7 @@ func (c *console) explainRemote(f *explainFlags) error {
 	if err != nil {
 		return err
 	}
-	x, status, err := askExplanation(f.addr, body)
+	x, status, err := askExplanation(f.addr, c.adminToken(), body)
 	if err != nil {
 		return err
 	}
@@ -74,13 +75,20 @@ func callAsJSON(req *rls.Request) ([]byte, error) {
 
 // askExplanation asks the debug port of a server. Names are resolved first: the
 // server takes questions by its address only.
-func askExplanation(addr string, body []byte) (*explain.Explanation, int, error) {
+func askExplanation(addr, token string, body []byte) (*explain.Explanation, int, error) {
 	url, err := debugURL(addr)
 	if err != nil {
 		return nil, 0, err
 	}
 	client := &http.Client{Timeout: remoteTimeout}
-	answer, err := client.Post(url+"/api/explain", "application/json", bytes.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, url+"/api/explain", bytes.NewReader(body))
+	if err != nil {
+		return nil, 0, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := client.Do(req)
 	if err != nil {
 		return nil, 0, fmt.Errorf("ask the server: %w (is %s its debug port? see DEBUG_HOST and DEBUG_PORT)", err, addr)
 	}
@@ -89,11 +97,24 @@ func askExplanation(addr string, body []byte) (*explain.Explanation, int, error)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the server's answer: %w", err)
 	}
+	if answer.StatusCode == http.StatusUnauthorized {
+		return nil, 0, fmt.Errorf("%s asks for a token: set ADMIN_TOKEN to the server's", addr)
+	}
 	x := new(explain.Explanation)
 	if err := json.Unmarshal(text, x); err != nil || answer.StatusCode == http.StatusNotFound {
 		return nil, 0, fmt.Errorf("%s is not the debug port of envoy-rls: it answers %s", addr, answer.Status)
 	}
 	return x, answer.StatusCode, nil
+}
+
+// adminToken is that of a server with the same environment.
+func (c *console) adminToken() string {
+	for _, pair := range c.environ {
+		if token, found := strings.CutPrefix(pair, "ADMIN_TOKEN="); found {
+			return token
+		}
+	}
+	return ""
 }
 
 func debugURL(addr string) (string, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/envoy-rls/envoy-rls/internal/lifecycle"
@@ -20,8 +21,15 @@ type installer struct {
 	metrics *telemetry.Metrics
 	log     *slog.Logger
 
+	newest     atomic.Pointer[loaded]
 	generation uint64          // in force; 0 = none
 	logged     map[string]bool // problems of the newest load
+}
+
+// loaded is a load, and when it was applied.
+type loaded struct {
+	descriptors.Load
+	at time.Time
 }
 
 // apply puts a load in force, unless it is already, and tells of it.
@@ -33,6 +41,7 @@ func (n *installer) apply(load descriptors.Load) {
 	}
 	n.logProblems(&load)
 	n.logResult(&load, changed)
+	n.newest.Store(&loaded{load, time.Now()})
 	n.metrics.SetReload(reloadOutcome(&load, time.Now()))
 	n.health.SetRules(rulesHealth(&load))
 }

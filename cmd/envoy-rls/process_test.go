@@ -92,6 +92,13 @@ func (s *server) logged(msg string) (found []map[string]any) {
 	return found
 }
 
+// text is the log as it was written.
+func (s *server) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.raw, "\n")
+}
+
 // until waits for something to be so.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()

@@ -73,7 +73,8 @@ func openPlaces(s settings.Store, returned func(key []byte), m *telemetry.Metric
 			}
 			return first.health()
 		},
-		tasks: append(first.tasks, second.tasks...),
+		breaking: func() bool { return first.breaking() || second.breaking() },
+		tasks:    append(first.tasks, second.tasks...),
 	}, nil
 }
 
@@ -101,7 +102,8 @@ func openPlace(opt redisstore.Options, name string, m *telemetry.Metrics, log *s
 		return errStoreSilent
 	}
 	advise := func(ctx context.Context) error { return advise(ctx, store.Answered, store.Advice, log) }
-	return &opened{Store: newTimedStore(store, name, m), health: health, tasks: []func(context.Context) error{advise}}, nil
+	breaking := func() bool { return store.Stats().BreakersOpen > 0 }
+	return &opened{Store: newTimedStore(store, name, m), health: health, breaking: breaking, tasks: []func(context.Context) error{advise}}, nil
 }
 
 func redisOptions(p *settings.Place) redisstore.Options {

@@ -34,9 +34,11 @@ func run(c *console, args []string) error {
 	if err != nil {
 		return err
 	}
-	log := telemetry.NewLog(c.stderr, s.Log.Format, s.Log.Level)
+	level := new(slog.LevelVar)
+	level.Set(s.Log.Level)
+	log := telemetry.NewLog(c.stderr, s.Log.Format, level)
 	tuneRuntime(c.environ)
-	server, err := newServer(s, log)
+	server, err := newServer(s, log, level)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // newServer puts all parts together. Nothing listens yet.
-func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error) {
+func newServer(s *settings.Settings, log *slog.Logger, level *slog.LevelVar) (*lifecycle.Server, error) {
 	metrics := newMetrics(s.Metrics)
 	store, err := openStore(s.Store, metrics, log)
 	if err != nil {
@@ -58,9 +58,10 @@ func newServer(s *settings.Settings, log *slog.Logger) (*lifecycle.Server, error
 	}
 	installer := &installer{install: install, health: health, metrics: metrics, log: log}
 	rules := openSource(s.Rules, log)
+	watching := &watching{settings: s, store: store, installer: installer, explainer: explainer, reload: rules.Reload, level: level, log: log}
 	loader := descriptors.NewLoader(rules, ruleOptions(s))
 	server := &lifecycle.Server{
-		Ports:           append([]lifecycle.Port{grpcPort(s, grpc)}, httpPorts(s, decider, explainer, health, metrics, log)...),
+		Ports:           append([]lifecycle.Port{grpcPort(s, grpc)}, httpPorts(s, decider, watching, health, metrics, log)...),
 		Closers:         []func() error{store.Close, local.Close, func() error { endTracing(); return nil }},
 		Health:          health,
 		Log:             log,
@@ -145,12 +146,10 @@ func grpcPort(s *settings.Settings, server *service.Server) lifecycle.Port {
 
 // httpPorts are the public one, the debug port and the metrics. The latter two
 // end last.
-func httpPorts(s *settings.Settings, decider service.Decider, explainer *explain.Explainer, health *lifecycle.Health, m *telemetry.Metrics, log *slog.Logger) []lifecycle.Port {
+func httpPorts(s *settings.Settings, decider service.Decider, watching *watching, health *lifecycle.Health, m *telemetry.Metrics, log *slog.Logger) []lifecycle.Port {
 	public := admin.NewServer(admin.Public(admin.JSONHandler(decider, log), health.Report), log)
-	api := &admin.API{Explain: func(ctx context.Context, req *rls.Request) (*explain.Explanation, error) {
-		return explainer.Call(ctx, req, new(rls.Answer))
-	}}
-	debug := admin.NewDebugServer(admin.Debug(explainer.Limiter.Ruleset, api.Handler()), log)
+	pages := admin.Debug(watching.explainer.Limiter.Ruleset, watching.api(health).Handler())
+	debug := admin.NewDebugServer(admin.Protect(pages, s.Admin.Token), log)
 	metrics := admin.NewServer(admin.Metrics(s.Metrics.Path, m.Handler(log)), log)
 	return []lifecycle.Port{
 		{Name: "HTTP", Network: "tcp", Addr: s.HTTP.String(), TLS: s.TLS.HTTP, Serve: public.Serve, Stop: public.Stop},

@@ -19,7 +19,10 @@ type opened struct {
 	buckets.Store
 	// health tells why the store does not answer now; nil if it always does.
 	health func() error
-	tasks  []func(context.Context) error
+	// breaking tells whether calls are answered without the store, which has failed;
+	// nil if there is no breaker.
+	breaking func() bool
+	tasks    []func(context.Context) error
 }
 
 // openers has a row for each kind of store.

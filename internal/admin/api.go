@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 
+	"github.com/envoy-rls/envoy-rls/internal/live"
 	"github.com/envoy-rls/envoy-rls/pkg/rls"
 	"github.com/envoy-rls/envoy-rls/pkg/rls/explain"
 	"github.com/envoy-rls/envoy-rls/pkg/rls/service"
@@ -17,21 +19,44 @@ import (
 // API is what programs may ask a running server, below /api/ of the debug port.
 // Answers are JSON; so are errors: {"error": "…"}.
 type API struct {
-	// Explain decides a call, which only looks, and says how.
-	Explain func(context.Context, *rls.Request) (*explain.Explanation, error)
+	// Call decides a call as the limiter does, and says how.
+	Call   func(context.Context, *rls.Request) (*explain.Explanation, error)
+	State  func() State
+	Rules  func() Rules
+	Live   *live.Hub
+	Reload func() // must not block
+	Level  *slog.LevelVar
+
+	// Changes lets /api/ change things, not only show them.
+	Changes bool
+	// Hidden keeps values out of the audit log; sensitive ones are hashed there.
+	Hidden bool
+	Log    *slog.Logger
 }
 
 // route is one thing that may be asked.
 type route struct {
 	method, path, what string
+	changes            bool
 	serve              func(*API, http.ResponseWriter, *http.Request)
 }
 
 // routes are all of them; docs/reference/admin-api.md has a row for each.
 func routes() []route {
+	const call = "The body is a RateLimitRequest, as for `/json`."
 	return []route{
-		{"GET", "/api/", "What may be asked: this list.", (*API).list},
-		{"POST", "/api/explain", "How a call would be decided now, and why. The body is a RateLimitRequest, as for `/json`. Nothing is charged or counted.", (*API).explain},
+		{"GET", "/api/", "What may be asked: this list.", false, (*API).list},
+		{"GET", "/api/state", "The server: version, readiness and what stands in its way, store, rules.", false, (*API).state},
+		{"GET", "/api/rules", "The limits in force, each with its place, and what the newest load found.", false, (*API).rules},
+		{"POST", "/api/explain", "How a call would be decided now, and why. " + call + " Nothing is charged or counted.", false, (*API).explain},
+		{"POST", "/api/try", "The same, but the call is decided: charged and counted.", true, (*API).try},
+		{"GET", "/api/live", "What is decided while you wait, `?seconds=` 1 to 30 (2): totals, the rules that deny most, the hottest values, the last denials.", false, (*API).live},
+		{"GET", "/api/events", "The same as server-sent events, each of what came since the last, `?every=` 200ms to 10s (1s).", false, (*API).events},
+		{"POST", "/api/reset", "Makes the buckets that a call meets as new. " + call, true, (*API).reset},
+		{"POST", "/api/grant", "Gives them `hitsAddend` hits back. " + call, true, (*API).grant},
+		{"POST", "/api/reload", "Loads rules now, as SIGHUP does.", true, (*API).reload},
+		{"GET", "/api/log-level", "The least severe records that are logged.", false, (*API).logLevel},
+		{"POST", "/api/log-level", "Changes that until the next start: `{\"level\": \"debug\"}`.", true, (*API).setLogLevel},
 	}
 }
 
@@ -45,7 +70,13 @@ func (a *API) Handler() http.Handler {
 		if strings.HasSuffix(r.path, "/") {
 			pattern += "{$}"
 		}
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) { r.serve(a, w, req) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
+			if r.changes && !a.Changes {
+				writeError(w, http.StatusForbidden, "ADMIN_CHANGES is false: this API only shows")
+				return
+			}
+			r.serve(a, w, req)
+		})
 	}
 	return onlyOwnHosts(http.NewCrossOriginProtection().Handler(mux))
 }
@@ -77,24 +108,6 @@ func (a *API) list(w http.ResponseWriter, _ *http.Request) {
 		rows = append(rows, row{r.method, r.path, r.what})
 	}
 	writeJSON(w, http.StatusOK, rows)
-}
-
-func (a *API) explain(w http.ResponseWriter, r *http.Request) {
-	var req rls.Request
-	if !readCall(w, r, &req) {
-		return
-	}
-	req.Look = true
-	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
-	defer cancel()
-	x, err := a.Explain(ctx, &req)
-	status := http.StatusOK
-	if failed, ok := errors.AsType[*rls.Error](err); ok && failed.Kind == rls.Invalid {
-		status = http.StatusBadRequest
-	} else if err != nil {
-		status = http.StatusServiceUnavailable
-	}
-	writeJSON(w, status, x)
 }
 
 // readCall reads a call; if it is false the request has been answered.

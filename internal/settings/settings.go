@@ -16,7 +16,8 @@ import (
 type Settings struct {
 	GRPC    GRPC
 	HTTP    Addr // /json and the health endpoints
-	Debug   Addr // /rlconfig, pprof
+	Debug   Addr // the admin API, /rlconfig, pprof
+	Admin   Admin
 	Metrics Metrics
 	Log     Log
 	Rules   Rules
@@ -52,6 +53,22 @@ type Addr struct {
 
 // String is host:port, with an IPv6 address in brackets.
 func (a Addr) String() string { return net.JoinHostPort(a.Host, strconv.Itoa(a.Port)) }
+
+// Admin says what the debug port asks for, and what it may do.
+type Admin struct {
+	Token   string // "" = none
+	Changes bool
+	Values  Values
+}
+
+// Values says how values of descriptors are shown.
+type Values string
+
+const (
+	ValuesShown  Values = "shown"
+	ValuesHashed Values = "hashed"
+	ValuesHidden Values = "hidden"
+)
 
 // Metrics says where Prometheus finds the metrics.
 type Metrics struct {

@@ -6,7 +6,7 @@ import (
 )
 
 // NewLog makes a log of the format text or json that writes to w.
-func NewLog(w io.Writer, format string, level slog.Level) *slog.Logger {
+func NewLog(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))

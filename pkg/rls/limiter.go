@@ -25,6 +25,7 @@ type Limiter struct {
 	rules     atomic.Pointer[rules]
 	decisions sync.Pool
 	notice    notice
+	watcher   atomic.Pointer[Watcher]
 }
 
 // NewLimiter makes a limiter without rules: until Install, calls fail as
@@ -74,6 +75,9 @@ func (l *Limiter) decide(ctx context.Context, req *Request, ans *Answer, see fun
 	}
 	if err == nil && see != nil {
 		see(d)
+	}
+	if w := l.watcher.Load(); w != nil && !req.Look {
+		d.show(w)
 	}
 	d.end()
 	l.decisions.Put(d)

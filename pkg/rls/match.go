@@ -152,6 +152,9 @@ func (d *decision) plan(p *pick, desc *Descriptor) {
 		p.hits = desc.Hits
 	}
 	switch {
+	case d.req.Renew:
+		p.op, p.hits = buckets.Refund, buckets.AllHits
+		return // unclamped: more may be in use than the limit has now
 	case desc.IsNegative && d.req.Look:
 		p.op, p.hits = buckets.Look, 0 // a refund always passes
 	case desc.IsNegative:

@@ -11,6 +11,9 @@ type Request struct {
 	// Look asks what the answer would be: nothing is charged, given back or
 	// counted. No message of Envoy's says so; it is for those who look on.
 	Look bool
+	// Renew makes the buckets of all limits as new, whatever they hold: an
+	// operator's wish, that no message of Envoy's says either.
+	Renew bool
 }
 
 // Descriptor is a list of entries that is looked up in the rules, and what the
