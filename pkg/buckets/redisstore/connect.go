@@ -103,19 +103,16 @@ func (c checked) SyscallConn() (syscall.RawConn, error) { return c.socket.Syscal
 // may charge twice. resolve names the address to dial; dialled, if not nil, is
 // told of each new connection.
 func (o *Options) client(timeout time.Duration, resolve func(context.Context) (string, error), dialled func(net.Conn)) *redis.Client {
-	return redis.NewClient(o.clientOptions(timeout, o.Credentials, func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return redis.NewClient(o.clientOptions(timeout, o.Credentials, func(ctx context.Context) (net.Conn, error) {
 		addr, err := resolve(ctx)
 		if err != nil {
-			return newUndialled(err), nil
+			return nil, err
 		}
 		conn, err := o.dial(ctx, addr, min(timeout, o.IOTimeout))
-		if err != nil {
-			return newUndialled(err), nil
-		}
-		if dialled != nil {
+		if err == nil && dialled != nil {
 			dialled(conn)
 		}
-		return conn, nil
+		return conn, err
 	}))
 }
 
@@ -135,9 +132,15 @@ func newUndialled(err error) net.Conn {
 func (u undialled) Read([]byte) (int, error)  { return 0, u.err }
 func (u undialled) Write([]byte) (int, error) { return 0, u.err }
 
-func (o *Options) clientOptions(timeout time.Duration, credentials func() (string, string, error), dial func(context.Context, string, string) (net.Conn, error)) *redis.Options {
+func (o *Options) clientOptions(timeout time.Duration, credentials func() (string, string, error), dial func(context.Context) (net.Conn, error)) *redis.Options {
 	opt := &redis.Options{
-		Dialer:                dial,
+		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := dial(ctx)
+			if err != nil {
+				conn = newUndialled(err)
+			}
+			return conn, nil
+		},
 		DB:                    o.DB,
 		Protocol:              2,
 		DisableIdentity:       true,

@@ -1,11 +1,14 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,28 +29,46 @@ const (
 // is dialled: one may hang, and after a failover the one that led it knows the
 // new master up to two seconds before the others do. Safe for concurrent use.
 type sentinels struct {
-	opt       *Options
-	announced atomic.Pointer[string] // the newest master that one of them told of
-	dialled   atomic.Pointer[string] // what master returned last
+	opt      *Options
+	switched func()                 // is called when it is another than before
+	dialled  atomic.Pointer[string] // what master returned last
+	latest   atomic.Pointer[heard]  // the newest failover that one of them told of
 }
 
-// named is what a sentinel said.
+// heard is what a sentinel said, and when.
+type heard struct {
+	named
+	at time.Time
+}
+
+// believeFor is how long a sentinel is believed that the others are behind: each
+// is asked more often, and all of them may be set up anew, with lower epochs.
+const believeFor = 3 * askEvery
+
+// named is what a sentinel said. Each failover has a higher epoch than those
+// before it; 0 is also that of a sentinel that does not tell.
 type named struct {
-	addr string
-	err  error
+	addr  string
+	epoch uint64
+	err   error
 }
 
-// master finds the address of the master.
+// master finds the address of the master, to be dialled. If it is a new one, the
+// other connections lead to one that is none any more.
 func (s *sentinels) master(ctx context.Context) (string, error) {
 	addr, err := s.find(ctx)
-	if err == nil {
-		s.dialled.Store(&addr)
+	if err != nil {
+		return "", err
 	}
-	return addr, err
+	if before := s.dialled.Swap(&addr); before != nil && *before != addr {
+		s.switched()
+	}
+	return addr, nil
 }
 
-// find asks for the master. Where the sentinels disagree, it is the one of those
-// named that takes itself for a master; of two, the one that was announced last.
+// find asks for the master. Where the sentinels disagree, the newest failover
+// counts, however few know of it; where that does not tell, it is the one of those
+// named that takes itself for a master, the most often named first.
 func (s *sentinels) find(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -56,9 +77,6 @@ func (s *sentinels) find(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(candidates) > 1 {
-		if announced := s.announced.Load(); announced != nil && slices.Contains(candidates, *announced) {
-			candidates = append([]string{*announced}, candidates...)
-		}
 		for _, addr := range candidates {
 			if s.isMaster(ctx, addr) {
 				return addr, nil
@@ -68,20 +86,14 @@ func (s *sentinels) find(ctx context.Context) (string, error) {
 	return candidates[0], nil
 }
 
-// askAll returns the addresses that the sentinels name, the most often named
-// first; if there are none, why.
+// askAll returns the addresses that the sentinels of the newest failover name, the
+// most often named first; if there are none, why.
 func (s *sentinels) askAll(ctx context.Context) ([]string, error) {
 	answers := make(chan named, len(s.opt.Addrs))
 	for _, addr := range s.opt.Addrs {
-		go func() {
-			master, err := s.ask(ctx, addr)
-			if err != nil {
-				err = fmt.Errorf("sentinel %s: %w", addr, err)
-			}
-			answers <- named{master, err}
-		}()
+		go func() { answers <- s.ask(ctx, addr) }()
 	}
-	votes := map[string]int{}
+	var told []named
 	var failures []error
 	var enough <-chan time.Time
 	for range s.opt.Addrs {
@@ -91,7 +103,7 @@ func (s *sentinels) askAll(ctx context.Context) ([]string, error) {
 				failures = append(failures, a.err)
 				continue
 			}
-			votes[a.addr]++
+			told = append(told, a)
 			if enough == nil {
 				enough = time.After(othersPatience)
 			}
@@ -102,46 +114,83 @@ func (s *sentinels) askAll(ctx context.Context) ([]string, error) {
 		}
 		break
 	}
-	return mostVoted(votes), errors.Join(failures...)
+	return newest(s.withLatest(told)), errors.Join(failures...)
 }
 
-func mostVoted(votes map[string]int) []string {
-	var addrs []string
-	for addr := range votes {
-		addrs = append(addrs, addr)
+// withLatest adds the newest failover, if it was one that is slow that told of it.
+func (s *sentinels) withLatest(told []named) []named {
+	latest := s.latest.Load()
+	if latest == nil || len(told) == 0 || time.Since(latest.at) >= believeFor {
+		return told
 	}
-	slices.SortFunc(addrs, func(a, b string) int {
-		if d := votes[b] - votes[a]; d != 0 {
-			return d
+	if slices.ContainsFunc(told, func(n named) bool { return n.epoch >= latest.epoch }) {
+		return told
+	}
+	return append(told, latest.named)
+}
+
+// remember keeps what a sentinel said if nobody told of a newer failover of late.
+func (s *sentinels) remember(n named) {
+	latest := s.latest.Load()
+	if latest == nil || n.epoch >= latest.epoch || time.Since(latest.at) >= believeFor {
+		s.latest.CompareAndSwap(latest, &heard{n, time.Now()})
+	}
+}
+
+func newest(told []named) []string {
+	epoch := uint64(0)
+	for _, n := range told {
+		epoch = max(epoch, n.epoch)
+	}
+	votes := map[string]int{}
+	for _, n := range told {
+		if n.epoch == epoch {
+			votes[n.addr]++
 		}
-		return strings.Compare(a, b)
+	}
+	return slices.SortedFunc(maps.Keys(votes), func(a, b string) int {
+		return cmp.Or(votes[b]-votes[a], strings.Compare(a, b))
 	})
-	return addrs
 }
 
 func (s *sentinels) client(addr string) *redis.SentinelClient {
-	opt := s.opt.clientOptions(sentinelPatience, s.opt.SentinelCredentials, func(ctx context.Context, _, _ string) (net.Conn, error) {
+	opt := s.opt.clientOptions(sentinelPatience, s.opt.SentinelCredentials, func(ctx context.Context) (net.Conn, error) {
 		return s.opt.dial(ctx, addr, sentinelPatience)
 	})
 	opt.DB = 0
 	return redis.NewSentinelClient(opt)
 }
 
-func (s *sentinels) ask(ctx context.Context, addr string) (string, error) {
+// ask asks one sentinel, on a connection of its own.
+func (s *sentinels) ask(ctx context.Context, addr string) named {
 	client := s.client(addr)
 	defer client.Close()
 	// Nobody waits for one that hangs.
 	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
+	n := s.askOn(ctx, client)
+	if n.err != nil {
+		n.err = fmt.Errorf("sentinel %s: %w", addr, n.err)
+	}
+	return n
+}
+
+func (s *sentinels) askOn(ctx context.Context, client *redis.SentinelClient) (n named) {
 	master, err := client.GetMasterAddrByName(ctx, s.opt.Master).Result()
 	switch {
 	case errors.Is(err, redis.Nil):
-		return "", fmt.Errorf("knows no master %q: check the master's name", s.opt.Master)
+		n.err = fmt.Errorf("knows no master %q: check the master's name", s.opt.Master)
 	case err != nil:
-		return "", err
+		n.err = err
 	case len(master) != 2:
-		return "", errors.New("answered something else than an address")
+		n.err = errors.New("answered something else than an address")
+	default:
+		n.addr = net.JoinHostPort(master[0], master[1])
+		// A user may lack the right to ask; then votes count.
+		facts, _ := client.Master(ctx, s.opt.Master).Result()
+		n.epoch, _ = strconv.ParseUint(facts["config-epoch"], 10, 64)
+		s.remember(n)
 	}
-	return net.JoinHostPort(master[0], master[1]), nil
+	return n
 }
 
 // isMaster asks a server for its role. A user without the right to ask is

@@ -67,9 +67,9 @@ func (s *Store) connect() {
 	case Sentinel:
 		named := &sentinels{opt: &s.opt}
 		one := &alone{server: newNode(s, "master "+s.opt.Master, named.master)}
-		s.topology = one
+		s.topology, named.switched = one, one.server.redial
 		one.server.start()
-		named.follow(one.server, one.server.redial)
+		named.follow(one.server)
 	default:
 		one := &alone{server: newNode(s, s.opt.Addrs[0], fixed(s.opt.Addrs[0]))}
 		s.topology = one
