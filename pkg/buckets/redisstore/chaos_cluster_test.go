@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,6 +42,36 @@ func TestChaosOnACluster(t *testing.T) {
 		{name: "ASlotMigrates", fault: func(t *testing.T) { migrate(t, cluster, slot) }},
 		{name: "Failover", kinds: append(silent, buckets.KindCluster, buckets.KindReadonly), fault: func(t *testing.T) {
 			cluster.Failover(cluster.MasterOf(slot))
+		}},
+		{name: "ClientKill", kinds: silent, fault: func(t *testing.T) {
+			for range 20 {
+				for _, master := range cluster.Masters() {
+					master.Client().MustDo(t, "CLIENT", "KILL", "TYPE", "normal")
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		}},
+		{name: "OneNodeIsFull", kinds: []buckets.ErrorKind{buckets.KindMemory}, fault: func(t *testing.T) {
+			admin := cluster.MasterOf(slot).Client()
+			admin.MustDo(t, "CONFIG", "SET", "maxmemory", "1")
+			time.Sleep(500 * time.Millisecond)
+			admin.MustDo(t, "CONFIG", "SET", "maxmemory", "0")
+		}},
+		// Too short for a failover.
+		{name: "AMasterHangs", kinds: append(silent, buckets.KindCluster), fault: func(t *testing.T) {
+			master := cluster.MasterOf(slot)
+			master.Signal(syscall.SIGSTOP)
+			time.Sleep(time.Second)
+			master.Signal(syscall.SIGCONT)
+		}},
+		// Long enough for one: what hung comes back as a master, until it is told.
+		{name: "AMasterHangsAndIsReplaced", kinds: append(silent, buckets.KindCluster, buckets.KindReadonly), lostHits: 300, fault: func(t *testing.T) {
+			master := cluster.MasterOf(slot)
+			replica := cluster.ReplicaOf(master)
+			master.Signal(syscall.SIGSTOP)
+			defer master.Signal(syscall.SIGCONT)
+			time.Sleep(3 * time.Second)
+			cluster.AwaitMaster(replica)
 		}},
 		{name: "AMasterIsKilled", kinds: append(silent, buckets.KindCluster, buckets.KindReadonly), lostHits: 300, fault: func(t *testing.T) {
 			master := cluster.MasterOf(slot)

@@ -110,6 +110,21 @@ func TestConformanceOfASentinelsMaster(t *testing.T) {
 		Kind: Sentinel, Addrs: group.Addrs(), Master: redistest.MasterName,
 		Credentials: Password("", "secret"), SentinelCredentials: Password("", "sentinel-secret"),
 	}, reader(group.Master())))
+	t.Run("User", func(t *testing.T) {
+		group.AddUser("limiter", "other-secret")
+		s := open(t, Options{
+			Kind: Sentinel, Addrs: group.Addrs(), Master: redistest.MasterName,
+			Credentials: Password("", "secret"), SentinelCredentials: Password("limiter", "other-secret"),
+		})
+		awaitDecisionsOf(t, s, group.Master())
+		group.Failover() // which is announced to the user, too
+		awaitDecisionsOf(t, s, group.Master())
+		for _, sentinel := range group.Sentinels {
+			if refused := sentinel.Client().MustDo(t, "ACL", "LOG").([]any); len(refused) > 0 {
+				t.Errorf("the user was refused: %v", refused)
+			}
+		}
+	})
 }
 
 func TestConformanceOverTLS(t *testing.T) {
