@@ -122,7 +122,7 @@ func TestPasswordsStaySecret(t *testing.T) {
 				seen = append(seen, text)
 				time.Sleep(300 * time.Millisecond) // a probe later
 			}
-			for port, paths := range map[string][]string{"HTTP": {"/readyz", "/healthcheck"}, "metrics": {"/metrics"}, "debug": {"/rlconfig"}} {
+			for port, paths := range map[string][]string{"HTTP": {"/readyz", "/healthcheck"}, "metrics": {"/metrics"}, "debug": {"/rlconfig", "/", "/api/state", "/api/rules"}} {
 				for _, path := range paths {
 					_, text := s.get(port, path)
 					seen = append(seen, text)
@@ -147,6 +147,9 @@ func TestPasswordsStaySecretInErrors(t *testing.T) {
 		{"--store=redis://:" + secret + "@r:x"},
 		{"--store=redis://:" + secret + "/@r"},
 		{"--store=" + secret + "@r"},
+		{"--store=redis://u:" + secret + "@%zz"},
+		{"--store=redis://u:%zz" + secret + "@r"},
+		{"--redis-url=u:" + secret + "@%zz"},
 		{"--store=redis-cluster://u:" + secret + "@r/7"},
 		{"--redis-url=redis://:" + secret + "@a,redis://b", "--redis-type=cluster"},
 		{"--redis-url=main,redis://:" + secret + "@a", "--redis-type=sentinel"},
