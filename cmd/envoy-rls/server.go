@@ -148,8 +148,7 @@ func grpcPort(s *settings.Settings, server *service.Server) lifecycle.Port {
 // end last.
 func httpPorts(s *settings.Settings, decider service.Decider, watching *watching, health *lifecycle.Health, m *telemetry.Metrics, log *slog.Logger) []lifecycle.Port {
 	public := admin.NewServer(admin.Public(admin.JSONHandler(decider, log), health.Report), log)
-	pages := admin.Debug(watching.explainer.Limiter.Ruleset, watching.api(health).Handler())
-	debug := admin.NewDebugServer(admin.Protect(pages, s.Admin.Token), log)
+	debug := admin.NewDebugServer(admin.Debug(watching.explainer.Limiter.Ruleset, watching.api(health).Handler(), s.Admin.Token), log)
 	metrics := admin.NewServer(admin.Metrics(s.Metrics.Path, m.Handler(log)), log)
 	return []lifecycle.Port{
 		{Name: "HTTP", Network: "tcp", Addr: s.HTTP.String(), TLS: s.TLS.HTTP, Serve: public.Serve, Stop: public.Stop},

@@ -52,6 +52,7 @@ func routes() []route {
 		{"POST", "/api/try", "The same, but the call is decided: charged and counted.", true, (*API).try},
 		{"GET", "/api/live", "What is decided while you wait, `?seconds=` 1 to 30 (2): totals, the rules that deny most, the hottest values, the last denials.", false, (*API).live},
 		{"GET", "/api/events", "The same as server-sent events, each of what came since the last, `?every=` 200ms to 10s (1s).", false, (*API).events},
+		{"POST", "/api/playground", "The same traffic through every algorithm, in virtual time, on a store of its own.", false, (*API).playground},
 		{"POST", "/api/reset", "Makes the buckets that a call meets as new. " + call, true, (*API).reset},
 		{"POST", "/api/grant", "Gives them `hitsAddend` hits back. " + call, true, (*API).grant},
 		{"POST", "/api/reload", "Loads rules now, as SIGHUP does.", true, (*API).reload},

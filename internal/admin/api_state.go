@@ -2,12 +2,14 @@ package admin
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/envoy-rls/envoy-rls/internal/playground"
 	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
 )
 
@@ -54,21 +56,28 @@ type Rules struct {
 
 // LimitRow is one limit.
 type LimitRow struct {
-	Domain       string `json:"domain"`
-	Rule         string `json:"rule"` // its label, as in metrics
-	Path         string `json:"path"`
-	Place        string `json:"place"` // file:line:col
-	Name         string `json:"name,omitempty"`
-	Unlimited    bool   `json:"unlimited,omitempty"`
-	Amount       uint32 `json:"requests_per_unit"`
-	Unit         string `json:"unit,omitempty"`
-	Multiplier   uint32 `json:"unit_multiplier,omitempty"`
-	Algorithm    string `json:"algorithm,omitempty"`
-	Burst        uint64 `json:"burst,omitempty"`
-	Shadow       bool   `json:"shadow_mode,omitempty"`
-	Quota        bool   `json:"quota_mode,omitempty"`
-	DeniedHits   string `json:"denied_hits,omitempty"`
-	OnStoreError string `json:"on_store_error,omitempty"`
+	Domain       string  `json:"domain"`
+	Rule         string  `json:"rule"` // its label, as in metrics
+	Path         string  `json:"path"`
+	Entries      []Entry `json:"entries"` // keys, and values as written; "" is any
+	Place        string  `json:"place"`   // file:line:col
+	Name         string  `json:"name,omitempty"`
+	Unlimited    bool    `json:"unlimited,omitempty"`
+	Amount       uint32  `json:"requests_per_unit"`
+	Unit         string  `json:"unit,omitempty"`
+	Multiplier   uint32  `json:"unit_multiplier,omitempty"`
+	Algorithm    string  `json:"algorithm,omitempty"`
+	Burst        uint64  `json:"burst,omitempty"`
+	Shadow       bool    `json:"shadow_mode,omitempty"`
+	Quota        bool    `json:"quota_mode,omitempty"`
+	DeniedHits   string  `json:"denied_hits,omitempty"`
+	OnStoreError string  `json:"on_store_error,omitempty"`
+}
+
+// Entry is one level of a rule.
+type Entry struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
 }
 
 // LimitRows are the limits of a ruleset, which may be nil.
@@ -78,9 +87,12 @@ func LimitRows(set *descriptors.Ruleset) []LimitRow {
 		return rows
 	}
 	for _, l := range set.Limits() {
-		row := LimitRow{Rule: l.Label, Place: l.Place.String(), Name: l.Name, Unlimited: l.Unlimited}
+		row := LimitRow{Rule: l.Label, Place: l.Place.String(), Name: l.Name, Unlimited: l.Unlimited, Entries: []Entry{}}
 		if l.Rule != nil {
 			row.Domain, row.Path = l.Rule.Domain, l.Rule.Path
+			for _, e := range l.Rule.Entries {
+				row.Entries = append(row.Entries, Entry{e.Key, e.Value})
+			}
 		}
 		if !l.Unlimited {
 			row.Amount, row.Unit, row.Multiplier = l.Amount, l.Unit.String(), l.Multiplier
@@ -96,6 +108,7 @@ func LimitRows(set *descriptors.Ruleset) []LimitRow {
 func (a *API) state(w http.ResponseWriter, _ *http.Request) {
 	s := a.State()
 	s.LogLevel = a.Level.Level().String()
+	s.Reasons, s.Problems = append([]string{}, s.Reasons...), append([]string{}, s.Problems...) // lists, not null
 	writeJSON(w, http.StatusOK, s)
 }
 
@@ -115,12 +128,7 @@ func (a *API) setLogLevel(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Level string `json:"level"`
 	}
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&body)
-	if err == nil && dec.Decode(new(any)) != io.EOF {
-		err = fmt.Errorf("more than one value")
-	}
+	err := readJSON(w, r, &body)
 	var level slog.Level
 	if err == nil {
 		err = level.UnmarshalText([]byte(body.Level))
@@ -132,4 +140,31 @@ func (a *API) setLogLevel(w http.ResponseWriter, r *http.Request) {
 	a.Level.Set(level)
 	a.Log.Warn("the log level was changed by the admin API", "level", level.String(), "client", r.RemoteAddr)
 	a.logLevel(w, r)
+}
+
+// playground runs a simulation: it touches no bucket of the server's.
+func (a *API) playground(w http.ResponseWriter, r *http.Request) {
+	var c playground.Config
+	err := readJSON(w, r, &c)
+	if err == nil {
+		var result *playground.Result
+		if result, err = playground.Run(c); err == nil {
+			writeJSON(w, http.StatusOK, result)
+			return
+		}
+	}
+	writeError(w, http.StatusBadRequest, err.Error())
+}
+
+// readJSON reads one value, of fields that are known.
+func readJSON(w http.ResponseWriter, r *http.Request, to any) error {
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(to); err != nil {
+		return err
+	}
+	if dec.Decode(new(any)) != io.EOF {
+		return errors.New("more than one value")
+	}
+	return nil
 }

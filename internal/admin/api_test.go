@@ -148,7 +148,7 @@ func TestProtect(t *testing.T) {
 			r.Header.Set("Authorization", test.given)
 		}
 		w := httptest.NewRecorder()
-		Protect(open, test.token).ServeHTTP(w, r)
+		protect(open, test.token).ServeHTTP(w, r)
 		if w.Code != test.status || strings.Contains(w.Body.String(), "s3cret") {
 			t.Errorf("%+v: %d %s", test, w.Code, w.Body)
 		}

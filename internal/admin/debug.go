@@ -6,42 +6,30 @@ import (
 	"net/http/pprof"
 	"strings"
 
+	"github.com/envoy-rls/envoy-rls/internal/admin/page"
 	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
 )
 
-// debugPages are the pages of the debug port, as / lists them.
-var debugPages = [...]struct{ path, what string }{
-	{"/rlconfig", "the limits in force"},
-	{"/debug/pprof/", "profiles of the process"},
-	{"/api/", "the same and more for programs, in JSON"},
-}
-
-// Debug is the debug port: a list of its pages at /, /rlconfig, pprof, and the API
-// below /api/. It asks nobody who they are and belongs on a loopback address. The
-// command line is not among the profiles: it may have passwords in it.
-func Debug(rules func() *descriptors.Ruleset, api http.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", listPages)
-	mux.HandleFunc("GET /rlconfig", func(w http.ResponseWriter, _ *http.Request) {
+// Debug is the debug port: the page at /, what it asks below /api/, /rlconfig and
+// pprof. Whoever has the token gets all of it; the page's own files are for anybody,
+// for a browser that asks for them has no token yet. It belongs on a loopback address.
+// The command line is not among the profiles: it may have passwords in it.
+func Debug(rules func() *descriptors.Ruleset, api http.Handler, token string) http.Handler {
+	guarded := http.NewServeMux()
+	guarded.HandleFunc("GET /rlconfig", func(w http.ResponseWriter, _ *http.Request) {
 		writeText(w, http.StatusOK, rlconfig(rules()))
 	})
-	mux.Handle("/api/", api)
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
-}
-
-func listPages(w http.ResponseWriter, _ *http.Request) {
-	var b strings.Builder
-	b.WriteString("<!doctype html><title>envoy-rls</title><ul>\n")
-	for _, p := range debugPages {
-		fmt.Fprintf(&b, "<li><a href=%q>%s</a>: %s\n", p.path, p.path, p.what)
+	guarded.Handle("/api/", api)
+	guarded.HandleFunc("/debug/pprof/", pprof.Index)
+	guarded.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	guarded.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	guarded.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux := http.NewServeMux()
+	for _, path := range []string{"/rlconfig", "/api/", "/debug/pprof/"} {
+		mux.Handle(path, protect(guarded, token))
 	}
-	b.WriteString("</ul>\n")
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write([]byte(b.String()))
+	mux.Handle("/", page.Handler())
+	return mux
 }
 
 // rlconfig has a line for each limit, in the form of envoyproxy/ratelimit and

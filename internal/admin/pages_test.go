@@ -89,26 +89,30 @@ descriptors:
 shop/user: unit=DAY requests_per_unit=7, shadow_mode: true, quota_mode: false, algorithm: token_bucket
 shop/vip: unlimited
 `
-	if diff := cmp.Diff(want, get(Debug(rules, http.NotFoundHandler()), "/rlconfig").Body.String()); diff != "" {
+	if diff := cmp.Diff(want, get(Debug(rules, http.NotFoundHandler(), ""), "/rlconfig").Body.String()); diff != "" {
 		t.Error(diff)
 	}
 	none := func() *descriptors.Ruleset { return nil }
-	if w := get(Debug(none, http.NotFoundHandler()), "/rlconfig"); w.Code != 200 || w.Body.Len() > 0 {
+	if w := get(Debug(none, http.NotFoundHandler(), ""), "/rlconfig"); w.Code != 200 || w.Body.Len() > 0 {
 		t.Errorf("without rules: %d %q", w.Code, w.Body)
 	}
 }
 
 func TestDebugPages(t *testing.T) {
 	t.Parallel()
-	h := Debug(func() *descriptors.Ruleset { return nil }, (&API{}).Handler())
-	list := get(h, "/").Body.String()
-	for _, p := range debugPages {
-		if !strings.Contains(list, p.path) {
-			t.Errorf("%s is not listed", p.path)
+	none := func() *descriptors.Ruleset { return nil }
+	h := Debug(none, (&API{}).Handler(), "")
+	locked := Debug(none, (&API{}).Handler(), "hunter2")
+	for path, open := range map[string]bool{"/rlconfig": false, "/debug/pprof/": false, "/api/": false, "/": true, "/main.js": true, "/style.css": true} {
+		if w := get(h, path); w.Code != 200 {
+			t.Errorf("%s: %d", path, w.Code)
 		}
-		if w := get(h, p.path); w.Code != 200 {
-			t.Errorf("%s: %d", p.path, w.Code)
+		if w := get(locked, path); (w.Code == 200) != open {
+			t.Errorf("%s without the token: %d", path, w.Code)
 		}
+	}
+	if w := get(h, "/"); w.Header().Get("Content-Security-Policy") == "" || !strings.Contains(w.Body.String(), "main.js") {
+		t.Errorf("the page: %v", w.Header())
 	}
 	if w := get(h, "/debug/pprof/goroutine?debug=1"); w.Code != 200 || !strings.Contains(w.Body.String(), "goroutine profile") {
 		t.Errorf("pprof: %d", w.Code)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Protect asks for a bearer token; without one it asks nobody. Tokens are compared
+// protect asks for a bearer token; without one it asks nobody. Tokens are compared
 // by their hashes in constant time: neither length nor content leaks.
-func Protect(next http.Handler, token string) http.Handler {
+func protect(next http.Handler, token string) http.Handler {
 	if token == "" {
 		return next
 	}

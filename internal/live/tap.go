@@ -145,7 +145,7 @@ func (t *tap) take() *Snapshot {
 	t.mu.Lock()
 	s, rules, buckets := t.snapshot, t.rules, t.buckets
 	s.Seconds = t.now().Sub(t.since).Seconds()
-	s.Denials = slices.Concat(t.denials[t.next:], t.denials[:t.next])
+	s.Denials = append(append([]Denial{}, t.denials[t.next:]...), t.denials[:t.next]...) // a list also where there is none
 	t.restart()
 	t.mu.Unlock()
 	slices.Reverse(s.Denials)
