@@ -153,12 +153,12 @@ func newest(told []named) []string {
 	})
 }
 
-func (s *sentinels) client(addr string) *redis.SentinelClient {
+func (s *sentinels) client(addr string) *redis.Client {
 	opt := s.opt.clientOptions(sentinelPatience, s.opt.SentinelCredentials, func(ctx context.Context) (net.Conn, error) {
 		return s.opt.dial(ctx, addr, sentinelPatience)
 	})
 	opt.DB = 0
-	return redis.NewSentinelClient(opt)
+	return redis.NewClient(opt)
 }
 
 // ask asks one sentinel, on a connection of its own.
@@ -174,20 +174,24 @@ func (s *sentinels) ask(ctx context.Context, addr string) named {
 	return n
 }
 
-func (s *sentinels) askOn(ctx context.Context, client *redis.SentinelClient) (n named) {
-	master, err := client.GetMasterAddrByName(ctx, s.opt.Master).Result()
-	switch {
+// askOn asks for the master and for the epoch in one round trip.
+func (s *sentinels) askOn(ctx context.Context, client *redis.Client) (n named) {
+	pipe := client.Pipeline()
+	master := redis.NewStringSliceCmd(ctx, "sentinel", "get-master-addr-by-name", s.opt.Master)
+	facts := redis.NewMapStringStringCmd(ctx, "sentinel", "master", s.opt.Master)
+	_, _ = pipe.Process(ctx, master), pipe.Process(ctx, facts) // queues; never fails
+	_, _ = pipe.Exec(ctx)                                      // each command has its own error
+	switch err := master.Err(); {
 	case errors.Is(err, redis.Nil):
 		n.err = fmt.Errorf("knows no master %q: check the master's name", s.opt.Master)
 	case err != nil:
 		n.err = err
-	case len(master) != 2:
+	case len(master.Val()) != 2:
 		n.err = errors.New("answered something else than an address")
 	default:
-		n.addr = net.JoinHostPort(master[0], master[1])
-		// A user may lack the right to ask; then votes count.
-		facts, _ := client.Master(ctx, s.opt.Master).Result()
-		n.epoch, _ = strconv.ParseUint(facts["config-epoch"], 10, 64)
+		n.addr = net.JoinHostPort(master.Val()[0], master.Val()[1])
+		// A user may lack the right to ask for facts; then votes count.
+		n.epoch, _ = strconv.ParseUint(facts.Val()["config-epoch"], 10, 64)
 		s.remember(n)
 	}
 	return n
