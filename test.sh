@@ -36,6 +36,7 @@ as_root() {
 missing_packages() {
   command -v redis-server >/dev/null || echo redis-server
   command -v luacheck >/dev/null || echo lua-check
+  command -v promtool >/dev/null || echo prometheus
   command -v chromium >/dev/null || echo chromium
   command -v npm >/dev/null || echo npm # for axe-core, which looks at the page
   command -v gcc >/dev/null || echo gcc libc6-dev # for the race detector
