@@ -108,7 +108,7 @@ install_envoy
 install_axe
 
 step "gofmt, go vet"
-unformatted=$(gofmt -l cmd internal pkg test)
+unformatted=$(gofmt -l cmd examples internal pkg test)
 [ -z "$unformatted" ] || fail "not as gofmt writes it: $unformatted"
 go vet ./...
 
@@ -125,7 +125,7 @@ quietly_once go test -run '^$' -bench . -benchtime 1x ./cmd/... ./internal/... .
 fuzz
 
 step "go test -race"
-go test -race -timeout 15m ./cmd/... ./internal/... ./pkg/...
+go test -race -timeout 15m ./cmd/... ./examples/... ./internal/... ./pkg/...
 
 # By itself, so that the parts have the machine to themselves.
 step "go test -race, behind a real Envoy"

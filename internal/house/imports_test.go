@@ -91,6 +91,8 @@ var mayImport = map[string][]string{
 	"./pkg/rls/service":                 {"./pkg/buckets", "./pkg/descriptors", "./pkg/rls", "./pkg/rls/wire"},
 	"./pkg/rls/explain":                 {"./pkg/buckets", "./pkg/descriptors", "./pkg/rls"},
 	"./pkg/rls/ruletest":                {"./pkg/buckets", "./pkg/buckets/memstore", "./pkg/descriptors", "./pkg/rls", "./pkg/rls/explain"},
+	"./pkg/limiter":                     {"./pkg/buckets", "./pkg/buckets/denied", "./pkg/buckets/memstore", "./pkg/buckets/redisstore", "./pkg/descriptors", "./pkg/rls"},
+	"./examples/http":                   {"./pkg/buckets/redisstore", "./pkg/limiter"},
 	"./internal/admin":                  {"./internal/admin/page", "./internal/lifecycle", "./internal/live", "./internal/playground", "./pkg/..."},
 	"./internal/admin/page":             nil,
 	"./internal/playground":             {"./pkg/buckets", "./pkg/buckets/memstore"},
