@@ -66,7 +66,7 @@ func TestBenchInProcess(t *testing.T) {
 		if jsonErr := json.Unmarshal(out, &r); err != nil || jsonErr != nil {
 			t.Fatalf("%v: %v %v %s", args, err, jsonErr, out)
 		}
-		if r.Allowed < 100 || r.Denied == 0 || r.MostAllowed < 40 || r.MostAllowed > r.BoundHits || r.Descriptors == 0 {
+		if r.Calls < 100 || r.Denied == 0 || r.MostAllowed < 40 || r.MostAllowed > r.BoundHits || r.Descriptors == 0 {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}

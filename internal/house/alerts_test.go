@@ -1,6 +1,9 @@
 package house
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -60,6 +63,50 @@ func TestAlerts(t *testing.T) {
 	}
 	if sections := strings.Count(guide, "\n### RateLimit"); sections != named || named == 0 {
 		t.Errorf("%d sections for %d alerts", sections, named)
+	}
+}
+
+// TestDashboard: what the dashboard asks Prometheus for is there, each panel asks for
+// something and says what it shows, and the queries are such.
+func TestDashboard(t *testing.T) {
+	t.Parallel()
+	var board struct {
+		Panels []struct {
+			Type, Title, Description string
+			Targets                  []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(root(t), "deploy", "grafana", "envoy-rls.json"))), &board); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{"envoy_rls:denied:ratio5m": true}
+	for _, m := range metrics(t) {
+		known[m.name] = true
+	}
+	used := regexp.MustCompile(`\benvoy_rls[_:][a-z0-9_:]+`)
+	var queries strings.Builder
+	for _, p := range board.Panels {
+		if p.Type == "row" {
+			continue
+		}
+		if p.Title == "" || p.Description == "" || len(p.Targets) == 0 {
+			t.Errorf("panel %q says or asks nothing", p.Title)
+		}
+		for _, target := range p.Targets {
+			for _, name := range used.FindAllString(target.Expr, -1) {
+				if !known[strings.TrimSuffix(name, "_bucket")] {
+					t.Errorf("panel %q asks for %s, which is no metric", p.Title, name)
+				}
+			}
+			fmt.Fprintf(&queries, "  - {record: a:b, expr: %q}\n", strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(target.Expr))
+		}
+	}
+	file := filepath.Join(t.TempDir(), "queries.yaml")
+	if err := os.WriteFile(file, []byte("groups:\n- name: queries\n  rules:\n"+queries.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("promtool", "check", "rules", "--lint=none", file).CombinedOutput(); err != nil || len(board.Panels) < 15 {
+		t.Errorf("%d panels; promtool: %v\n%s", len(board.Panels), err, out)
 	}
 }
 
