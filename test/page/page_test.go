@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -12,22 +13,33 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Live shows what other callers send, within a second.
+// Live shows what a real Envoy asks for.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := open(t, s.page, 1200, 900)
 	b.until("#server", "ready", "memory:// answers")
 	b.until("#live-rules", "No limit was met")
+	url := startEnvoy(t, s)
 	done := make(chan struct{})
+	began := time.Now()
 	go func() {
 		defer close(done)
 		for range 150 {
-			s.ask(t, "guest", "<b>eve</b>")
+			req, err := http.NewRequest(http.MethodGet, url, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("x-guest", "<b>eve</b>")
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				res.Body.Close()
+			}
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
 	b.until("#live-rules", "shop/guest")
+	t.Logf("what Envoy let through is shown after %v", time.Since(began))
 	b.until("#live-hot", "guest=<b>eve</b>", "0 of 2")
 	b.until("#live-denials", "guest=<b>eve</b>", "0 of 2 left")
 	b.until("#totals", "denied a second")

@@ -20,7 +20,7 @@ descriptors:
 `
 
 // server is a running envoy-rls.
-type server struct{ page, json, rules string }
+type server struct{ page, json, grpcPort, rules string }
 
 // start builds the binary and runs it until the test ends.
 func start(t *testing.T, env ...string) *server {
@@ -35,8 +35,8 @@ func start(t *testing.T, env ...string) *server {
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	debug, public := freePort(t), freePort(t)
-	cmd := exec.Command(binary, "run", "--rules="+file, "--grpc-host=127.0.0.1", "--grpc-port=0", "--host=127.0.0.1", "--port="+public,
+	debug, public, grpcPort := freePort(t), freePort(t), freePort(t)
+	cmd := exec.Command(binary, "run", "--rules="+file, "--grpc-host=127.0.0.1", "--grpc-port="+grpcPort, "--host=127.0.0.1", "--port="+public,
 		"--debug-port="+debug, "--prometheus-addr=127.0.0.1:0")
 	cmd.Env = env
 	var log strings.Builder
@@ -51,7 +51,7 @@ func start(t *testing.T, env ...string) *server {
 			t.Logf("log of the server:\n%s", log.String())
 		}
 	})
-	s := &server{page: "http://127.0.0.1:" + debug, json: "http://127.0.0.1:" + public, rules: file}
+	s := &server{page: "http://127.0.0.1:" + debug, json: "http://127.0.0.1:" + public, grpcPort: grpcPort, rules: file}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if res, err := http.Get(s.json + "/readyz"); err == nil {
 			res.Body.Close()
