@@ -28,6 +28,7 @@ func newServer(s *settings.Settings, log *slog.Logger, level *slog.LevelVar) (*l
 	deciding := limiterOptions(s, store, local, metrics, log)
 	limiter := rls.NewLimiter(deciding)
 	explainer := &explain.Explainer{Limiter: limiter, Keyer: deciding.Keyer}
+	fallback := explainLocal(deciding, local)
 	decider := countErrors(limiter, s.Metrics, metrics)
 	serving := service.Options{
 		Decider:               decider,
@@ -55,10 +56,11 @@ func newServer(s *settings.Settings, log *slog.Logger, level *slog.LevelVar) (*l
 	install := func(set *descriptors.Ruleset) {
 		warnOfHashKey(log, s, set)
 		limiter.Install(set)
+		fallback.Limiter.Install(set)
 	}
 	installer := &installer{install: install, health: health, metrics: metrics, log: log}
 	rules := openSource(s.Rules, log)
-	watching := &watching{settings: s, store: store, installer: installer, explainer: explainer, reload: rules.Reload, level: level, log: log}
+	watching := &watching{settings: s, store: store, installer: installer, explainer: explainer, local: fallback, reload: rules.Reload, level: level, log: log}
 	loader := descriptors.NewLoader(rules, ruleOptions(s))
 	server := &lifecycle.Server{
 		Ports:           append([]lifecycle.Port{grpcPort(s, grpc)}, httpPorts(s, decider, watching, health, metrics, log)...),

@@ -10,6 +10,7 @@ import (
 	"github.com/envoy-rls/envoy-rls/internal/live"
 	"github.com/envoy-rls/envoy-rls/internal/settings"
 	"github.com/envoy-rls/envoy-rls/internal/telemetry"
+	"github.com/envoy-rls/envoy-rls/pkg/buckets"
 	"github.com/envoy-rls/envoy-rls/pkg/descriptors"
 	"github.com/envoy-rls/envoy-rls/pkg/rls"
 	"github.com/envoy-rls/envoy-rls/pkg/rls/explain"
@@ -21,6 +22,7 @@ type watching struct {
 	store     *opened
 	installer *installer
 	explainer *explain.Explainer
+	local     *explain.Explainer
 	reload    func()
 	level     *slog.LevelVar
 	log       *slog.Logger
@@ -32,6 +34,9 @@ func (w *watching) api(health *lifecycle.Health) *admin.API {
 	return &admin.API{
 		Call: func(ctx context.Context, req *rls.Request) (*explain.Explanation, error) {
 			return w.explainer.Call(ctx, req, new(rls.Answer))
+		},
+		Local: func(ctx context.Context, req *rls.Request) (*explain.Explanation, error) {
+			return w.local.Call(ctx, req, new(rls.Answer))
 		},
 		State: func() admin.State {
 			report := health.Report()
@@ -49,6 +54,13 @@ func (w *watching) api(health *lifecycle.Health) *admin.API {
 		Hidden:  s.Values != settings.ValuesShown,
 		Log:     w.log,
 	}
+}
+
+// explainLocal looks into the store that policies fall back to, under the keys that
+// calls have. It counts nothing.
+func explainLocal(deciding rls.Options, local buckets.Store) *explain.Explainer {
+	deciding.Store, deciding.Local, deciding.Metrics = local, nil, nil
+	return &explain.Explainer{Limiter: rls.NewLimiter(deciding), Keyer: deciding.Keyer}
 }
 
 func (w *watching) storeState() admin.StoreState {

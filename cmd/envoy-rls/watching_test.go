@@ -79,6 +79,15 @@ func TestResetFreesOnEveryReplica(t *testing.T) {
 			t.Fatalf("%d, want a denial", code)
 		}
 	}
+	var held admin.Buckets
+	if code, text := asked.admin("/api/buckets", callOf("user", "ann")); code != 200 {
+		t.Fatalf("buckets: %d %s", code, text)
+	} else {
+		decodeStrictly(t, text, &held)
+	}
+	if store, local := held.Store.Descriptors[0].Limits[0], held.Local.Descriptors[0].Limits[0]; store.Remaining != 0 || local.Remaining != 2 || store.Key != local.Key {
+		t.Errorf("the store holds %+v, this process %+v", store, local)
+	}
 	if code, text := asked.admin("/api/reset", callOf("user", "ann")); code != 200 || !strings.Contains(text, `"remaining":2`) {
 		t.Fatalf("reset: %d %s", code, text)
 	}

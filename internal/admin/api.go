@@ -20,7 +20,9 @@ import (
 // Answers are JSON; so are errors: {"error": "…"}.
 type API struct {
 	// Call decides a call as the limiter does, and says how.
-	Call   func(context.Context, *rls.Request) (*explain.Explanation, error)
+	Call func(context.Context, *rls.Request) (*explain.Explanation, error)
+	// Local is Call on the store that policies fall back to.
+	Local  func(context.Context, *rls.Request) (*explain.Explanation, error)
 	State  func() State
 	Rules  func() Rules
 	Live   *live.Hub
@@ -49,6 +51,7 @@ func routes() []route {
 		{"GET", "/api/state", "The server: version, readiness and what stands in its way, store, rules.", false, (*API).state},
 		{"GET", "/api/rules", "The limits in force, each with its place, and what the newest load found.", false, (*API).rules},
 		{"POST", "/api/explain", "How a call would be decided now, and why. " + call + " Nothing is charged or counted.", false, (*API).explain},
+		{"POST", "/api/buckets", "What each store holds of the buckets that a call meets. " + call + " Nothing is charged or counted.", false, (*API).buckets},
 		{"POST", "/api/try", "The same, but the call is decided: charged and counted.", true, (*API).try},
 		{"GET", "/api/live", "What is decided while you wait, `?seconds=` 1 to 30 (2): totals, the rules that deny most, the hottest values, the last denials.", false, (*API).live},
 		{"GET", "/api/events", "The same as server-sent events, each of what came since the last, `?every=` 200ms to 10s (1s).", false, (*API).events},

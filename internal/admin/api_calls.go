@@ -25,6 +25,30 @@ func (a *API) try(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Buckets are what the stores hold of the buckets of a call.
+type Buckets struct {
+	Store *explain.Explanation `json:"store"`
+	// Local is what this server has counted itself, under on_store_error: local.
+	Local *explain.Explanation `json:"local"`
+}
+
+func (a *API) buckets(w http.ResponseWriter, r *http.Request) {
+	var req rls.Request
+	if !readCall(w, r, &req) {
+		return
+	}
+	req.Look = true
+	ctx, cancel := context.WithTimeout(r.Context(), decideTimeout)
+	defer cancel()
+	store, err := a.Call(ctx, &req)
+	if failed, ok := errors.AsType[*rls.Error](err); ok && failed.Kind == rls.Invalid {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	local, _ := a.Local(ctx, &req) // it is in this process, and says itself what is wrong
+	writeJSON(w, http.StatusOK, Buckets{store, local})
+}
+
 // reset is of an operator who frees a caller: whatever the buckets hold is gone.
 func (a *API) reset(w http.ResponseWriter, r *http.Request) {
 	var req rls.Request

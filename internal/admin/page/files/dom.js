@@ -14,14 +14,6 @@ export function el(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Makes an SVG element. */
-export function svg(tag, attributes = {}, ...children) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
 /** A table of columns [heading, cell of a row, is a number]; says so if there is no row. */
 export function table(columns, rows, none) {
   if (rows.length === 0) return el('p', { class: 'quiet' }, none);

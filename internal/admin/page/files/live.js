@@ -1,26 +1,22 @@
 // What is decided now.
-import { at, el, svg, table, fill, wait } from './dom.js';
+import { at, el, table, fill, wait } from './dom.js';
+import { bars } from './chart.js';
 import { events } from './api.js';
 
 const history = [];
 const kept = 60;
 let watching = null;
 let paused = false;
+let draw = null;
 
-/** Bars of the last minute: allowed up, denied down. */
+/** The last half minute: allowed up, denied down. */
 function spark() {
-  const most = Math.max(1, ...history.map((s) => Math.max(s.allowed, s.denied + s.shadow_denied)));
-  const bars = history.flatMap((s, i) => {
-    const x = (kept - history.length + i) * 10;
-    const up = (s.allowed / most) * 38;
-    const down = ((s.denied + s.shadow_denied) / most) * 38;
-    return [
-      svg('rect', { class: 'allowed', x, y: 40 - up, width: 8, height: up }),
-      svg('rect', { class: 'denied', x, y: 40, width: 8, height: down }),
-    ];
-  });
-  return svg('svg', { viewBox: '0 0 600 80', role: 'img', 'aria-label': 'Allowed above, denied below, of the last minute' },
-    svg('line', { x1: 0, x2: 600, y1: 40, y2: 40 }), ...bars);
+  draw ??= bars(at('spark'), 110);
+  const nothing = Array(kept - history.length).fill(0); // so that the axis stands still
+  const allowed = [...nothing, ...history.map((s) => s.allowed)];
+  const denied = [...nothing, ...history.map((s) => s.denied + s.shadow_denied)];
+  const sum = (list) => list.reduce((total, n) => total + n, 0);
+  draw(`Of the last half minute: ${sum(allowed)} allowed, ${sum(denied)} denied`, allowed.map((_, i) => (i - kept + 1) / 2), allowed, denied);
 }
 
 function figure(name, count, seconds, kind) {
@@ -37,7 +33,7 @@ function show(s) {
   at('totals').replaceChildren(
     figure('allowed', s.allowed, s.seconds, 'good'), figure('denied', s.denied, s.seconds, 'bad'),
     figure('denied in shadow', s.shadow_denied, s.seconds), figure('by policy, without the store', s.by_policy, s.seconds));
-  at('spark').replaceChildren(spark());
+  spark();
   at('live-rules').replaceChildren(table([
     ['Rule', rule],
     ['Denied', (r) => String(r.denied), true], ['Allowed', (r) => String(r.allowed), true],

@@ -1,6 +1,7 @@
 // The same traffic through every algorithm, decided by the server's own code in
 // virtual time.
-import { at, el, svg, table } from './dom.js';
+import { at, el, table } from './dom.js';
+import { bars } from './chart.js';
 import { post } from './api.js';
 import { remember } from './main.js';
 
@@ -10,6 +11,7 @@ const steps = 120;
 let result = null;
 let playing = null;
 let asked = 0;
+const figures = new Map();
 
 function config() {
   const f = new FormData(form);
@@ -21,17 +23,15 @@ function config() {
   };
 }
 
-function chart(a, most, until) {
-  const bars = [];
-  a.steps_allowed.forEach((n, i) => {
-    const later = i >= until ? ' later' : '';
-    const up = (n / most) * 38;
-    const down = (a.steps_denied[i] / most) * 38;
-    if (n > 0) bars.push(svg('rect', { class: `allowed${later}`, x: i * 5, y: 40 - up, width: 4, height: up }));
-    if (down > 0) bars.push(svg('rect', { class: `denied${later}`, x: i * 5, y: 40, width: 4, height: down }));
-  });
-  return svg('svg', { viewBox: '0 0 600 80', role: 'img', 'aria-label': `${a.name}: ${a.allowed} allowed above the line, ${a.denied} denied below` },
-    svg('line', { x1: 0, x2: 600, y1: 40, y2: 40 }), ...bars);
+/** A figure for each algorithm, made once. */
+function figureOf(name) {
+  if (!figures.has(name)) {
+    const caption = el('figcaption', {});
+    const plot = el('div', {});
+    at('charts').append(el('figure', { 'data-algorithm': name }, plot, caption));
+    figures.set(name, { caption, draw: bars(plot, 110) });
+  }
+  return figures.get(name);
 }
 
 const sum = (list, until) => list.slice(0, until).reduce((total, n) => total + n, 0);
@@ -41,8 +41,14 @@ function show() {
   at('clock').textContent = `${((until * result.step_ms) / 1000).toFixed(1)} s`;
   const possible = result.algorithms.filter((a) => !a.problem);
   const most = Math.max(1, ...possible.flatMap((a) => [...a.steps_allowed, ...a.steps_denied]));
-  at('charts').replaceChildren(...possible.map((a) => el('figure', { 'data-algorithm': a.name }, chart(a, most, until),
-    el('figcaption', {}, el('strong', {}, a.name), ` ${sum(a.steps_allowed, until)} allowed, ${sum(a.steps_denied, until)} denied`))));
+  const times = result.algorithms[0].steps_allowed.map((_, i) => (i * result.step_ms) / 1000);
+  for (const a of result.algorithms) {
+    const { caption, draw } = figureOf(a.name);
+    const shown = (list) => list.map((n, i) => (i < until ? n : 0));
+    const told = a.problem ? ` ${a.problem}` : ` ${sum(a.steps_allowed, until)} allowed, ${sum(a.steps_denied, until)} denied`;
+    draw(a.name + told, times, shown(a.steps_allowed), shown(a.steps_denied), most);
+    caption.replaceChildren(el('strong', {}, a.name), told);
+  }
   const amount = Number(new FormData(form).get('amount'));
   at('compared').replaceChildren(el('h3', {}, 'Compared'), table([
     ['Algorithm', (a) => a.name], ['Allowed', (a) => (a.problem ? '' : String(a.allowed)), true], ['Denied', (a) => (a.problem ? '' : String(a.denied)), true],
