@@ -8,14 +8,19 @@ import (
 )
 
 // TestDrain stops one of two servers under traffic, then starts another in its
-// place and stops the second: a rolling restart. No request may fail, although
-// the gateway answers 500 where it gets no decision.
+// place and stops the second: a rolling restart, over TLS with client certificates. No
+// request may fail, although the gateway answers 500 where it gets no decision.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	_, store := startRedis(t)
-	settings := []string{store, patientStore, "DRAIN_DELAY=5s", "SHUTDOWN_TIMEOUT=15s"}
+	ca, ours := newAuthority(t), t.TempDir()
+	ca.write(t, ours, "envoy-rls")
+	settings := append(serverTLS(ours), store, patientStore, "DRAIN_DELAY=5s", "SHUTDOWN_TIMEOUT=15s")
 	first, second := startRLS(t, settings...), startRLS(t, settings...)
-	g := startGateway(t, patient, first, second)
+	opts := patient
+	opts.TLS = t.TempDir()
+	ca.write(t, opts.TLS, "envoy")
+	g := startGateway(t, opts, first, second)
 	healthy := func(n int) func() bool {
 		return func() bool {
 			_, body := httpGet(t.Context(), "http://127.0.0.1:"+g.adminPort+"/clusters")

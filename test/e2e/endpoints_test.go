@@ -56,9 +56,13 @@ func writeEndpoints(t *testing.T, file string, servers ...*rls) {
 func TestDrainUnchecked(t *testing.T) {
 	t.Parallel()
 	_, store := startRedis(t)
-	settings := []string{store, patientStore, "DRAIN_DELAY=8s", "SHUTDOWN_TIMEOUT=20s"}
+	ca, ours := newAuthority(t), t.TempDir()
+	ca.write(t, ours, "envoy-rls")
+	settings := append(serverTLS(ours), store, patientStore, "DRAIN_DELAY=8s", "SHUTDOWN_TIMEOUT=20s")
 	first, second := startRLS(t, settings...), startRLS(t, settings...)
 	opts := patient
+	opts.TLS = t.TempDir()
+	ca.write(t, opts.TLS, "envoy")
 	opts.Endpoints = filepath.Join(t.TempDir(), "endpoints.yaml")
 	writeEndpoints(t, opts.Endpoints, first, second)
 	g := startGateway(t, opts, first, second)

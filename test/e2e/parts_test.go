@@ -157,7 +157,7 @@ func (g *gateway) config(t *testing.T, opts gatewayOptions, servers []*rls) stri
 	replace("address: 0.0.0.0, port_value: 10000", "address: 127.0.0.1, port_value: "+g.port, 1)
 	replace("port_value: 10001", "port_value: "+freePort(t), 2)
 	if opts.TLS != "" {
-		replace("      type: STRICT_DNS\n", "      type: STRICT_DNS\n"+strings.ReplaceAll(upstreamTLS, "FOLDER", opts.TLS), 1)
+		replace("      lb_policy: LEAST_REQUEST\n", "      lb_policy: LEAST_REQUEST\n"+strings.ReplaceAll(upstreamTLS, "FOLDER", opts.TLS), 1)
 	}
 	if opts.Endpoints != "" {
 		text = fromEndpoints(t, text, opts.Endpoints)

@@ -113,11 +113,14 @@ func (p *process) awaitReady(t *testing.T, ready func(context.Context) bool) {
 // eventually calls ok until it is true.
 func eventually(t *testing.T, within time.Duration, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(within); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
+	begin := time.Now()
+	for !ok() {
+		if time.Since(begin) > within {
 			t.Fatalf("not within %v: %s", within, what)
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
+	t.Logf("after %v: %s", time.Since(begin).Round(time.Millisecond), what)
 }
 
 // freePort returns a port of 127.0.0.1 that nothing listens on.
