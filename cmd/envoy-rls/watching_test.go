@@ -1,16 +1,25 @@
 package main
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/envoy-rls/envoy-rls/internal/admin"
 	"github.com/envoy-rls/envoy-rls/internal/live"
@@ -209,13 +218,14 @@ func TestAPIUnderReloads(t *testing.T) {
 }
 
 // The value of a sensitive rule is nowhere: not in what Redis is told or keeps, not
-// in the log, the metrics or the API.
+// in the log, the traces, the metrics or the API.
 func TestSensitiveValuesAreNowhere(t *testing.T) {
 	t.Parallel()
 	const value = "sk-live-0123456789"
 	redis := redistest.Start(t)
 	monitor := watchCommands(t, redis)
-	s := start(t, "--rules="+rulesFile(t, watchedRules), "--store=redis://"+redis.Addr, "--store-timeout=5s", "--log-level=debug")
+	spans, collector := collectSpans(t)
+	s := startIn(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector}, "--rules="+rulesFile(t, watchedRules), "--store=redis://"+redis.Addr, "--store-timeout=5s", "--log-level=debug")
 	until(t, "it is ready", s.ready)
 	var seen strings.Builder
 	watched := make(chan string)
@@ -237,13 +247,65 @@ func TestSensitiveValuesAreNowhere(t *testing.T) {
 	for _, key := range client.MustDo(t, "KEYS", "*").([]any) {
 		fmt.Fprintln(&seen, key, client.MustDo(t, "GET", key.(string)))
 	}
-	fmt.Fprintln(&seen, metrics, s.text(), monitor())
+	callOverGRPC(t, s.addr("gRPC"), "api_key", value)
+	s.cmd.Process.Signal(syscall.SIGTERM) // which sends the spans that wait
+	<-s.done
+	if !strings.Contains(spans(), "ratelimit.rule") {
+		t.Fatalf("no span came: %q", spans())
+	}
+	fmt.Fprintln(&seen, metrics, s.text(), monitor(), spans())
 	if !strings.Contains(seen.String(), "evalsha") && !strings.Contains(seen.String(), "eval") {
 		t.Fatal("Redis was not watched")
 	}
 	if at := strings.Index(seen.String(), value); at >= 0 {
 		text := seen.String()
 		t.Errorf("the value is in …%s…", text[max(0, at-200):min(len(text), at+100)])
+	}
+}
+
+// collectSpans receives OTLP over HTTP and returns what has come, as it came: texts
+// stand in protobuf as they are.
+func collectSpans(t *testing.T) (spans func() string, url string) {
+	t.Helper()
+	var mu sync.Mutex
+	var all strings.Builder
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in io.Reader = r.Body
+		if r.Header.Get("Content-Encoding") == "gzip" {
+			unpacked, err := gzip.NewReader(r.Body)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			in = unpacked
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if _, err := io.Copy(&all, in); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return all.String()
+	}, server.URL
+}
+
+// callOverGRPC makes a call of one entry.
+func callOverGRPC(t *testing.T, addr, key, value string) {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(), &rlsv3.RateLimitRequest{
+		Domain: "d", Descriptors: []*ratelimitv3.RateLimitDescriptor{{Entries: []*ratelimitv3.RateLimitDescriptor_Entry{{Key: key, Value: value}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
