@@ -50,6 +50,9 @@ type Options struct {
 
 const (
 	defaultMaxRequestBytes = 4 << 20
+	// maxStreams bounds the calls under way on one connection: twice what the
+	// example's circuit breaker lets an Envoy have. Beyond it Envoy opens another.
+	maxStreams = 16_384
 
 	// A connection that does not finish its handshake holds up the end of the
 	// server, and a file descriptor.
@@ -112,6 +115,7 @@ func transportOptions(o Options) []grpc.ServerOption {
 		}),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.MaxRecvMsgSize(o.MaxRequestBytes),
+		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.NumStreamWorkers(o.StreamWorkers),
 	}
 	if o.StatsHandler != nil {

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -197,8 +198,9 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	silent.SetReadDeadline(time.Now().Add(patience))
-	if frame := make([]byte, 9); !readsSettings(silent, frame) {
-		t.Errorf("without ALPN the server answers % x", frame)
+	// Identifier 3 of SETTINGS is MAX_CONCURRENT_STREAMS (RFC 9113, 6.5.2).
+	if settings := readSettings(silent); !bytes.Contains(settings, []byte{0, 3, 0, 0, 0x40, 0}) {
+		t.Errorf("without ALPN the server answers with settings % x, want 16384 streams among them", settings)
 	}
 	secure := dial(t, address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots})))
 	if _, err := call(t, secure, &rlsv3.RateLimitRequest{}); err != nil {
@@ -214,10 +216,15 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// readsSettings tells whether the next frame of HTTP/2 is SETTINGS.
-func readsSettings(conn net.Conn, frame []byte) bool {
-	_, err := io.ReadFull(conn, frame)
-	return err == nil && frame[3] == 4
+// readSettings reads the next frame of HTTP/2, if it is SETTINGS.
+func readSettings(conn net.Conn) []byte {
+	head := make([]byte, 9)
+	if _, err := io.ReadFull(conn, head); err != nil || head[3] != 4 {
+		return nil
+	}
+	payload := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+	_, _ = io.ReadFull(conn, payload) // what has come is looked at
+	return payload
 }
 
 func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
