@@ -117,7 +117,9 @@ go vet ./...
 step "deployment files, as Kubernetes takes them"
 (cd test/kubernetes && go vet ./... && go test -count 1 ./...)
 
-step "the page, in Chromium"
+# Pictures of the page go where CI says that it keeps artifacts.
+export ARTIFACTS=${ARTIFACTS:-${TMPDIR:-/tmp}/envoy-rls-pictures}
+step "the page, in Chromium; pictures in $ARTIFACTS"
 (cd test/page && go vet ./... && go test -count 1 -timeout 5m ./...)
 
 step "benchmarks and fuzz targets run"
