@@ -124,7 +124,8 @@ func redisOptions(p *settings.Place) redisstore.Options {
 	}
 	if t.TLS {
 		opt.TLS = &redisstore.TLS{
-			CAFile: p.TLS.CAFile, CertFile: p.TLS.CertFile, KeyFile: p.TLS.KeyFile, SkipHostname: p.TLS.SkipHostname,
+			CAFile: p.TLS.CAFile, CertFile: p.TLS.CertFile, KeyFile: p.TLS.KeyFile,
+			SkipHostname: p.TLS.SkipHostname, SkipVerify: p.TLS.SkipVerify,
 		}
 	}
 	return opt

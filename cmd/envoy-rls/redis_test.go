@@ -20,7 +20,7 @@ func TestRedisOptions(t *testing.T) {
 	t.Parallel()
 	s, _, err := settings.Load(settings.Input{
 		Args: []string{"--store=rediss-sentinel://u:p@a:1,b:2/main/3", "--redis-sentinel-auth=su:sp", "--redis-pool-size=7",
-			"--redis-tls-cacert=/ca", "--redis-tls-client-cert=/c", "--redis-tls-client-key=/k", "--redis-tls-skip-hostname-verification"},
+			"--redis-tls-cacert=/ca", "--redis-tls-client-cert=/c", "--redis-tls-client-key=/k", "--redis-tls-skip-hostname-verification", "--redis-tls-skip-verify"},
 		Exists: func(string) bool { return false },
 	})
 	if err != nil {
@@ -40,7 +40,7 @@ func TestRedisOptions(t *testing.T) {
 	got.User, got.Password, _ = opt.Credentials()
 	got.SentinelUser, got.SentinelPW, _ = opt.SentinelCredentials()
 	want := view{redisstore.Sentinel, []string{"a:1", "b:2"}, "tcp", "main", 3, 7, "u", "p", "su", "sp",
-		redisstore.TLS{CAFile: "/ca", CertFile: "/c", KeyFile: "/k", SkipHostname: true}}
+		redisstore.TLS{CAFile: "/ca", CertFile: "/c", KeyFile: "/k", SkipHostname: true, SkipVerify: true}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

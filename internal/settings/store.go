@@ -44,7 +44,7 @@ type Place struct {
 // TLS names the files that secure connections to Redis.
 type TLS struct {
 	CAFile, CertFile, KeyFile string // "" = the system's authorities; no client certificate
-	SkipHostname              bool
+	SkipHostname, SkipVerify  bool
 }
 
 // deriveStore finds the places of buckets.
@@ -148,6 +148,9 @@ func (l *loader) warnIdle(values map[string]given) {
 	secured := st.Target.TLS || st.PerSecond != nil && st.PerSecond.Target.TLS
 	if st.certificates != (TLS{}) && !secured {
 		l.warn("REDIS_TLS_* do nothing without REDIS_TLS or a rediss:// URL")
+	}
+	if st.certificates.SkipVerify && secured {
+		l.warn("%s is true: any certificate passes for Redis', and passwords go to whoever shows one", nameOf(values, "REDIS_TLS_SKIP_VERIFY"))
 	}
 	if st.redis.sentinelAuth != "" && st.Target.Kind != RedisSentinel {
 		l.warn("%s does nothing: the store has no sentinels", nameOf(values, "REDIS_SENTINEL_AUTH"))

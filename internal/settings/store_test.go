@@ -81,6 +81,11 @@ func TestIdleSettings(t *testing.T) {
 	if diff := cmp.Diff(want, report.Warnings); diff != "" {
 		t.Error(diff)
 	}
+	_, report = mustLoad(t, "envoy-rls", "STORE=rediss://r", "REDIS_TLS_SKIP_VERIFY=true")
+	want = []string{"REDIS_TLS_SKIP_VERIFY is true: any certificate passes for Redis', and passwords go to whoever shows one"}
+	if diff := cmp.Diff(want, report.Warnings); diff != "" {
+		t.Error(diff)
+	}
 	s, report := mustLoad(t, "envoy-rls", "STORE=redis://:p@r", "REDIS_AUTH=other")
 	want = []string{"REDIS_AUTH does nothing: STORE says all of it"}
 	if diff := cmp.Diff(want, report.Warnings); diff != "" || s.Store.Target.Password != "p" {

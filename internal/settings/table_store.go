@@ -34,6 +34,7 @@ func redisRows(s *Settings) []Row {
 		{Name: "REDIS_TLS_CLIENT_KEY", kind: path(&cert.KeyFile), Help: "Its key."},
 		{Name: "REDIS_TLS_CACERT", kind: path(&cert.CAFile), Help: "Authorities of Redis' certificate, in PEM; the system's if unset."},
 		{Name: "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", kind: boolean(&cert.SkipHostname), Default: "false", Help: "Do not check the name in Redis' certificate; who issued it is checked."},
+		{Name: "REDIS_TLS_SKIP_VERIFY", kind: boolean(&cert.SkipVerify), Default: "false", Help: "Take any certificate of Redis: who stands between can read and change what is sent, passwords too. For trials."},
 	}
 	return append(rows, perSecondRows(st)...)
 }
